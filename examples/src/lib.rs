@@ -1,0 +1,1 @@
+//! Holds the examples; see `README.md` for the list.

@@ -1,0 +1,141 @@
+//! One `refuse_*` function per rule. The heading of the same name in `docs/diagnostics.md` says more.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::args::{Args, RetentionArg};
+use crate::diag::Errors;
+use crate::duration;
+use crate::handler::Handler;
+
+/// Refuses whatever would not be a handler that applies each event once.
+pub(crate) fn refuse(args: &Args, handler: &Handler, errors: &Errors) {
+    refuse_missing_key(args, errors);
+    refuse_empty_key(args, errors);
+    refuse_missing_retention(args, errors);
+    refuse_unreadable_retention(args, errors);
+    refuse_bad_name(args, errors);
+    refuse_not_async(handler, errors);
+    refuse_no_transaction(handler, errors);
+    refuse_no_message(handler, errors);
+    refuse_no_result(handler, errors);
+}
+
+/// Nothing else can tell a redelivery from a new event.
+fn refuse_missing_key(args: &Args, errors: &Errors) {
+    if args.key.is_none() {
+        errors.refuse(
+            Span::call_site(),
+            "this handler has no key",
+            "name what identifies the event: `key(msg.order_id)`",
+            "without a key nothing tells a redelivery from a new event, and its effect happens twice",
+        );
+    }
+}
+
+/// A key without parts is the same for every message.
+fn refuse_empty_key(args: &Args, errors: &Errors) {
+    if let Some(key) = args.key.as_ref().filter(|key| key.value.is_empty()) {
+        errors.refuse(
+            key.option,
+            "the key is empty",
+            "name what identifies the event: `key(msg.order_id)`",
+            "every message would be the same event: the first is applied, all others are dropped as duplicates",
+        );
+    }
+}
+
+/// Keys that are kept for ever slow down every delivery; keys that are dropped too early double an effect. So the window
+/// is a decision, and it is written down.
+fn refuse_missing_retention(args: &Args, errors: &Errors) {
+    if args.retention.is_none() {
+        errors.refuse(
+            Span::call_site(),
+            "this handler has no retention",
+            "say how long its keys are kept: `retention = \"7d\"`",
+            "it must be longer than the longest redelivery: broker retries, dead-letter replays and reprocessing by hand, \
+             added up",
+        );
+    }
+}
+
+/// A window that is misread is a window that is wrong.
+fn refuse_unreadable_retention(args: &Args, errors: &Errors) {
+    let Some(RetentionArg::Text(text)) = args.retention.as_ref().map(|given| &given.value) else {
+        return;
+    };
+    if let Err(reason) = duration::seconds(&text.value()) {
+        errors.refuse(
+            text.span(),
+            format_args!("the retention `{}` {reason}", text.value()),
+            "write a whole number with a unit: `s`, `m`, `h`, `d` or `w`, as in \"7d\" or \"1d12h\"",
+            "months and years have no fixed length, and a bare number means seconds to one reader and days to another",
+        );
+    }
+}
+
+/// The name is the first half of every stored key, so it must mean the same in every database and every tool.
+fn refuse_bad_name(args: &Args, errors: &Errors) {
+    let Some(name) = &args.name else {
+        return;
+    };
+    let text = name.value.value();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/-".contains(c);
+    if text.is_empty() || text.len() > 128 || !text.chars().all(plain) {
+        errors.refuse(
+            name.value.span(),
+            "a handler's name is 1 to 128 of the characters A-Z, a-z, 0-9 and `._:/-`",
+            "`name = \"billing.credit_balance\"`",
+            "the name is stored with every key, and must compare the same in every database",
+        );
+    }
+}
+
+/// The engine awaits the body inside its transaction.
+fn refuse_not_async(handler: &Handler, errors: &Errors) {
+    if handler.sig.asyncness.is_none() {
+        errors.refuse(
+            handler.sig.fn_token.span(),
+            "a handler must be an `async fn`",
+            format_args!("`async fn {}`", handler.name()),
+            "the engine awaits it inside the transaction (an `#[async_trait]` above this attribute hides the `async`)",
+        );
+    }
+}
+
+/// An effect outside the key's transaction can happen without the key, or the key without the effect.
+fn refuse_no_transaction(handler: &Handler, errors: &Errors) {
+    if handler.transaction().is_none() {
+        let at = handler.first().map_or_else(|| handler.sig.paren_token.span.join(), |first| first.ty.span());
+        errors.refuse(
+            at,
+            "the first parameter of a handler is its transaction, as a `&mut` reference",
+            "`tx: &mut sqlx::Transaction<'_, sqlx::Sqlite>`",
+            "the key and the effect are written in one transaction, or they are not written together",
+        );
+    }
+}
+
+/// Without a message there is no event.
+fn refuse_no_message(handler: &Handler, errors: &Errors) {
+    if handler.transaction().is_some() && handler.params().is_empty() {
+        errors.refuse(
+            handler.sig.paren_token.span.join(),
+            "a handler takes a message behind its transaction",
+            "`msg: &OrderPaid`",
+            "the key is made from the message",
+        );
+    }
+}
+
+/// A handler that cannot fail would commit whatever happened.
+fn refuse_no_result(handler: &Handler, errors: &Errors) {
+    if handler.output().is_none() {
+        errors.refuse(
+            handler.sig.paren_token.span.close(),
+            "a handler must return a `Result`",
+            "`-> Result<(), sqlx::Error>`",
+            "`Ok` commits key and effect, `Err` rolls both back and has the delivery retried",
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! The annotated function, taken apart. No judgement here: what is not as it should be is left out.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::format_ident;
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Attribute, FnArg, GenericParam, Pat, PatType, Receiver, ReceiverKind, ReturnType, Signature, Type, TypeReference,
+    Visibility,
+};
+
+use crate::diag::Errors;
+
+/// What is known of the function.
+pub(crate) struct Handler {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    /// The body with its braces, unread: half-typed bodies must not break completion in an editor.
+    pub(crate) body: TokenStream,
+}
+
+/// A parameter behind the transaction.
+pub(crate) struct Param<'a> {
+    /// What the wrapper calls it.
+    pub(crate) ident: Ident,
+    /// The pattern as written.
+    pub(crate) pat: &'a Pat,
+    /// The type as written.
+    pub(crate) ty: &'a Type,
+}
+
+impl Param<'_> {
+    /// The type behind a shared reference; `None` for a parameter that is moved.
+    pub(crate) fn borrowed(&self) -> Option<&Type> {
+        match self.ty {
+            Type::Reference(TypeReference { mutability: None, elem, .. }) => Some(elem),
+            _ => None,
+        }
+    }
+}
+
+impl Handler {
+    /// Reads a function. Anything else is an error at its place.
+    pub(crate) fn read(item: TokenStream, errors: &Errors) -> Option<Self> {
+        match syn::parse2(item) {
+            Ok(handler) => Some(handler),
+            Err(error) => {
+                errors.refuse(
+                    error.span(),
+                    "only a function with a body can be a handler",
+                    "write `async fn handler(tx: &mut sqlx::Transaction<'_, sqlx::Sqlite>, msg: &Message) -> Result<(), Error> { … }`",
+                    format_args!("the compiler's own words: {error}"),
+                );
+                None
+            }
+        }
+    }
+
+    pub(crate) fn name(&self) -> &Ident {
+        &self.sig.ident
+    }
+
+    pub(crate) fn receiver(&self) -> Option<&Receiver> {
+        self.sig.receiver()
+    }
+
+    /// Whether the receiver is a shared reference, which can be copied into every run.
+    pub(crate) fn borrows_receiver(&self) -> bool {
+        match self.receiver().map(|receiver| &receiver.kind) {
+            Some(ReceiverKind::Reference(_, _, mutability)) => mutability.is_none(),
+            Some(ReceiverKind::Typed(_, ty)) => matches!(&**ty, Type::Reference(ty) if ty.mutability.is_none()),
+            _ => false,
+        }
+    }
+
+    /// The parameters without the receiver.
+    fn typed(&self) -> impl Iterator<Item = &PatType> {
+        self.sig.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(typed) => Some(typed),
+            FnArg::Receiver(_) => None,
+        })
+    }
+
+    /// The type behind the first parameter's `&mut`.
+    pub(crate) fn transaction(&self) -> Option<&Type> {
+        match &*self.typed().next()?.ty {
+            Type::Reference(TypeReference { mutability: Some(_), elem, .. }) => Some(elem),
+            _ => None,
+        }
+    }
+
+    /// The first parameter, whatever it is.
+    pub(crate) fn first(&self) -> Option<&PatType> {
+        self.typed().next()
+    }
+
+    /// The message, and what follows it.
+    pub(crate) fn params(&self) -> Vec<Param<'_>> {
+        self.typed()
+            .skip(1)
+            .enumerate()
+            .map(|(index, PatType { pat, ty, .. })| Param { ident: param_name(pat, index), pat, ty })
+            .collect()
+    }
+
+    /// The return type; `None` without one.
+    pub(crate) fn output(&self) -> Option<&Type> {
+        match &self.sig.output {
+            ReturnType::Type(_, ty) => Some(ty),
+            ReturnType::Default => None,
+        }
+    }
+
+    /// The names of the type and const parameters, which a call can spell out.
+    pub(crate) fn generic_args(&self) -> Vec<&Ident> {
+        self.sig
+            .generics
+            .params
+            .iter()
+            .filter_map(|param| match param {
+                GenericParam::Type(param) => Some(&param.ident),
+                GenericParam::Const(param) => Some(&param.ident),
+                GenericParam::Lifetime(_) => None,
+            })
+            .collect()
+    }
+}
+
+/// A plain name is kept, so that the wrapper's documentation shows it; a pattern gets a name of ours.
+fn param_name(pat: &Pat, index: usize) -> Ident {
+    match pat {
+        Pat::Ident(pat) if pat.subpat.is_none() => pat.ident.clone(),
+        _ => format_ident!("__idem_arg{index}", span = Span::mixed_site()),
+    }
+}
+
+impl Parse for Handler {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let sig = input.parse()?;
+        let body: proc_macro2::Group = input.parse()?;
+        if body.delimiter() != proc_macro2::Delimiter::Brace {
+            return Err(syn::Error::new(body.span(), "expected a function body in braces"));
+        }
+        Ok(Self { attrs, vis, sig, body: proc_macro2::TokenTree::Group(body).into() })
+    }
+}

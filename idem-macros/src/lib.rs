@@ -1,0 +1,43 @@
+//! Implementation detail of [`idem-runtime`](https://docs.rs/idem-runtime): depend on that, and write
+//! `use idem_runtime::idempotent;`.
+//!
+//! The stages, in this order: `args` and `handler` read, `key` and `duration` read what stands inside arguments, `check`
+//! refuses, `expand` prints. `diag` shapes messages, `paths` knows the runtime's names, `fallback` prints what is left
+//! after a refusal.
+
+mod args;
+mod check;
+mod diag;
+mod duration;
+mod expand;
+mod fallback;
+mod handler;
+mod key;
+mod paths;
+mod text;
+
+use proc_macro2::TokenStream;
+
+use crate::args::Args;
+use crate::diag::Errors;
+use crate::handler::Handler;
+
+#[doc = include_str!("idempotent.md")]
+#[proc_macro_attribute]
+pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    transform(args.into(), &item.into()).into()
+}
+
+/// The attribute on token streams, which unit tests can make.
+fn transform(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let errors = Errors::new();
+    let args = Args::read(args, &errors);
+    let Some(handler) = Handler::read(item.clone(), &errors) else {
+        return fallback::untouched(errors.finish(), item);
+    };
+    check::refuse(&args, &handler, &errors);
+    match errors.finish() {
+        None => expand::handler(&args, &handler),
+        refused => fallback::stub(refused, &args, &handler),
+    }
+}

@@ -1,0 +1,391 @@
+//! The heart: what happens to one delivery.
+//!
+//! ```text
+//! begin -> claim -+-> new ----> body -+-> Ok ---> prove and commit -> Applied
+//!                 |                   +-> Err, panic --> roll back, make sure that the key is gone
+//!                 +-> taken ---> read the row, roll back -> Duplicate
+//! ```
+//!
+//! Every way out of [`Engine::attempt`] either ends the lease, having ended the transaction, or drops it, which takes
+//! the connection out of use. Nothing is reported as applied that was not proven.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{Duration, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+use sqlx::Transaction;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::Engine;
+use super::body::{Body, Verdict};
+use super::lease::Lease;
+use crate::clock::monotonic;
+use crate::error::{Error, ErrorKind};
+use crate::handler::HandlerMeta;
+use crate::key::{Key, KeyError};
+use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Store, schema};
+use crate::telemetry;
+
+/// How far ahead of the database's clock an event may be dated. The purge keeps keys this much longer, so that an event
+/// from a fast clock is not accepted again after its key is gone.
+pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_secs(300);
+
+/// The longest pause before a transaction is run again; the first is a sixteenth of it.
+const LONGEST_PAUSE: Duration = Duration::from_millis(160);
+
+/// How long to wait for another writer between two tries to begin, where beginning itself can be refused (SQLite).
+const WRITER_PAUSE: Duration = Duration::from_millis(5);
+
+/// The key is committed.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Applied,
+    Duplicate(KeyRow),
+}
+
+/// It is not, or nobody can say.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The handler returned an error, which the typed body holds.
+    Handler,
+    Engine(Error),
+}
+
+impl Stop {
+    fn at(self, meta: &'static HandlerMeta, key: Option<&Key>) -> Self {
+        match self {
+            Self::Handler => Self::Handler,
+            Self::Engine(error) => Self::Engine(error.at(meta, key)),
+        }
+    }
+}
+
+/// Why one run ended without the key being committed.
+struct Setback {
+    stop: Stop,
+    next: Next,
+}
+
+enum Next {
+    GiveUp,
+    /// Another run may end better.
+    RunAgain,
+    /// Another writer has the database; it does not count as a run.
+    WaitForWriter,
+}
+
+impl Setback {
+    fn give_up(error: Error) -> Self {
+        Self { stop: Stop::Engine(error), next: Next::GiveUp }
+    }
+
+    fn run_again(error: Error) -> Self {
+        Self { stop: Stop::Engine(error), next: Next::RunAgain }
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Runs the body in a transaction with the key, as often as it takes, within bounds.
+    pub(super) fn deliver<'a>(
+        &'a self,
+        meta: &'static HandlerMeta,
+        key: Result<Key, KeyError>,
+        body: &'a mut dyn Body<S>,
+    ) -> BoxFuture<'a, Result<Ended, Stop>> {
+        let delivery = async move {
+            let ended = match &key {
+                Ok(key) => self.run_until_settled(meta, key, body).await.map_err(|stop| stop.at(meta, Some(key))),
+                Err(error) => Err(Stop::Engine(Error::new(ErrorKind::InvalidKey).source(error.clone()).at(meta, None))),
+            };
+            telemetry::ended(meta, key.as_ref().ok(), &ended);
+            ended
+        };
+        Box::pin(delivery.instrument(telemetry::delivery::<S>(meta)))
+    }
+
+    async fn run_until_settled(
+        &self,
+        meta: &'static HandlerMeta,
+        key: &Key,
+        body: &mut dyn Body<S>,
+    ) -> Result<Ended, Stop> {
+        let deadline = monotonic() + self.inner.claim_wait;
+        let mut run = 1;
+        loop {
+            let setback = match self.attempt(meta, key, body).await {
+                Ok(ended) => return Ok(ended),
+                Err(setback) => setback,
+            };
+            match setback.next {
+                Next::RunAgain if run < self.inner.max_runs && body.can_run_again() => {
+                    telemetry::running_again(meta, run, &setback.stop);
+                    tokio::time::sleep(pause(run)).await;
+                    run += 1;
+                }
+                Next::WaitForWriter if monotonic() < deadline => tokio::time::sleep(WRITER_PAUSE).await,
+                _ => return Err(setback.stop),
+            }
+        }
+    }
+
+    /// One run: one connection, one transaction.
+    async fn attempt(&self, meta: &'static HandlerMeta, key: &Key, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
+        let inner = &*self.inner;
+        let new = NewKey {
+            handler: meta.name,
+            event_key: key.as_str(),
+            claim: inner.next_attempt(),
+            fingerprint: key.fingerprint().map(<[u8; 32]>::as_slice),
+            timed: key.occurred_at().is_some(),
+        };
+        let mut lease = Lease::take(&inner.pool).await.map_err(|error| Setback::give_up(self.no_connection(error)))?;
+        let mut tx = S::begin(lease.conn(), &inner.statements).await.map_err(not_begun::<S>)?;
+
+        let claimed = match S::claim(&mut tx, &inner.statements, new).await {
+            Ok(Claimed::New { now_micros: Some(now) }) => refuse_unprovable(meta, key, now),
+            Ok(Claimed::New { now_micros: None }) => Ok(()),
+            Ok(Claimed::Taken) => {
+                let found = S::find(&mut tx, new.handler, new.event_key).await.map_err(not_claimed::<S>)?;
+                // Dropping it queues the rollback, which travels with the connection's return to the pool.
+                drop(tx);
+                lease.end();
+                return duplicate(found, new);
+            }
+            Err(error) => Err(not_claimed::<S>(error)),
+        };
+        if let Err(setback) = claimed {
+            if S::rollback(tx).await {
+                lease.end();
+            }
+            return Err(setback);
+        }
+
+        let started = monotonic();
+        let done = match body.run(tx).await {
+            (Some(tx), Verdict::Done { result }) => Ok(store_and_commit(tx, new, result).await),
+            (Some(tx), verdict) => Err((S::rollback(tx).await, verdict)),
+            (None, verdict) => Err((false, verdict)),
+        };
+        let (clean, verdict) = match done {
+            Ok(committed) => return self.after_commit(lease, committed, new).await,
+            Err(rolled_back) => rolled_back,
+        };
+        // A handler that commits by hand and then fails leaves its key behind: the redelivery would be a duplicate.
+        match S::find(lease.conn(), new.handler, new.event_key).await {
+            Ok(Some(row)) if row.claim == new.claim => return Err(escaped(Some(true), None)),
+            Ok(_) if clean => lease.end(),
+            _ => {}
+        }
+        Err(self.setback(meta, verdict, started))
+    }
+
+    fn setback(&self, meta: &'static HandlerMeta, verdict: Verdict, started: Instant) -> Setback {
+        match verdict {
+            Verdict::Failed { contention } => {
+                self.hint_at_second_connection(meta, started);
+                Setback { stop: Stop::Handler, next: if contention { Next::RunAgain } else { Next::GiveUp } }
+            }
+            Verdict::Panicked(message) => Setback::give_up(Error::new(ErrorKind::Panicked).detail(message)),
+            Verdict::Unwritable(error) => Setback::give_up(
+                Error::new(ErrorKind::Replay)
+                    .detail("the result cannot be written, so nothing was stored")
+                    .source(error),
+            ),
+            Verdict::Done { .. } => unreachable!("a body that is done gives its transaction back"),
+        }
+    }
+
+    async fn after_commit(
+        &self,
+        lease: Lease<S>,
+        committed: Result<(), CommitError>,
+        new: NewKey<'_>,
+    ) -> Result<Ended, Setback> {
+        match committed {
+            Ok(()) => {
+                lease.end();
+                Ok(Ended::Applied)
+            }
+            Err(CommitError::Aborted(error)) => {
+                lease.end();
+                Err(Setback::give_up(Error::new(ErrorKind::Aborted).source(error)))
+            }
+            Err(CommitError::Refused(error)) => {
+                lease.end();
+                Err(refused::<S>(error))
+            }
+            Err(CommitError::Escaped(error)) => {
+                drop(lease);
+                let stored = self.look_up(new).await.ok().map(|row| row.is_some_and(|row| row.claim == new.claim));
+                Err(escaped(stored, Some(error)))
+            }
+            Err(CommitError::Lost(error)) => {
+                drop(lease);
+                self.resolve(new, error).await
+            }
+        }
+    }
+
+    /// The connection was lost during the commit: asks on a fresh one what became of it.
+    async fn resolve(&self, new: NewKey<'_>, lost: sqlx::Error) -> Result<Ended, Setback> {
+        match self.look_up(new).await {
+            Ok(Some(row)) if row.claim == new.claim => Ok(Ended::Applied),
+            // Another delivery of the event came between.
+            Ok(Some(row)) => Ok(Ended::Duplicate(row)),
+            Ok(None) => Err(Setback::give_up(
+                Error::new(ErrorKind::Commit)
+                    .detail("the connection was lost, and a fresh one finds that the commit did not happen")
+                    .source(lost),
+            )),
+            Err(error) => Err(Setback::give_up(
+                Error::new(ErrorKind::CommitUnknown).detail(format!("asking failed with \"{error}\"")).source(lost),
+            )),
+        }
+    }
+
+    /// Reads the key on a fresh connection. Claims it first, and gives the claim up again: that waits for a transaction
+    /// that is still about to commit it, so that "not there" is an answer that stays true.
+    async fn look_up(&self, new: NewKey<'_>) -> sqlx::Result<Option<KeyRow>> {
+        let inner = &*self.inner;
+        let mut lease = Lease::take(&inner.pool).await?;
+        let mut tx = S::begin(lease.conn(), &inner.statements).await?;
+        let probe = NewKey { claim: inner.next_attempt(), timed: false, ..new };
+        let found = match S::claim(&mut tx, &inner.statements, probe).await? {
+            Claimed::New { .. } => None,
+            Claimed::Taken => S::find(&mut tx, new.handler, new.event_key).await?,
+        };
+        if S::rollback(tx).await {
+            lease.end();
+        }
+        Ok(found)
+    }
+
+    fn no_connection(&self, error: sqlx::Error) -> Error {
+        let mut unavailable = schema::connection_error::<S>(error);
+        let options = self.inner.pool.options();
+        if self.pool_is_exhausted() {
+            unavailable = unavailable.detail(format!(
+                "none of the pool's {} came free within {:?}; a handler that takes a second one from this pool waits for \
+                 itself, and should use the transaction it is given",
+                options.get_max_connections(),
+                options.get_acquire_timeout(),
+            ));
+        }
+        unavailable
+    }
+
+    fn pool_is_exhausted(&self) -> bool {
+        let pool = &self.inner.pool;
+        pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections()
+    }
+
+    /// A handler that failed after as long as an acquire may take, while no connection was free, probably waited for one.
+    fn hint_at_second_connection(&self, meta: &'static HandlerMeta, started: Instant) {
+        let waited = monotonic().saturating_duration_since(started);
+        if self.pool_is_exhausted() && waited >= self.inner.pool.options().get_acquire_timeout() {
+            telemetry::second_connection(meta, waited);
+        }
+    }
+}
+
+impl Ended {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Duplicate(_) => "duplicate",
+        }
+    }
+}
+
+async fn store_and_commit<S: Store>(
+    mut tx: Transaction<'_, S>,
+    new: NewKey<'_>,
+    result: Option<Vec<u8>>,
+) -> Result<(), CommitError> {
+    if let Some(result) = result
+        && let Err(error) = S::store_result(&mut tx, new, &result).await
+    {
+        S::rollback(tx).await;
+        return Err(error);
+    }
+    S::commit(tx).await
+}
+
+/// The pause after a run that met contention: growing, and different for each, so that those who collided once do not
+/// collide again.
+fn pause(run: u32) -> Duration {
+    let longest = (LONGEST_PAUSE / 16 * 2_u32.saturating_pow(run - 1)).min(LONGEST_PAUSE);
+    let random = RandomState::new().build_hasher().finish();
+    let nanos = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+    Duration::from_nanos(random % nanos.max(1))
+}
+
+fn not_begun<S: Store>(error: sqlx::Error) -> Setback {
+    let next_writer = S::fault(&error) == Fault::LockTimeout;
+    let setback = not_claimed::<S>(error);
+    if next_writer { Setback { next: Next::WaitForWriter, ..setback } } else { setback }
+}
+
+/// An error before the body has run: running again is safe, and after a broken connection it is the cure.
+fn not_claimed<S: Store>(error: sqlx::Error) -> Setback {
+    match S::fault(&error) {
+        Fault::Contention => Setback::run_again(Error::new(ErrorKind::Contention).source(error)),
+        Fault::ConnectionLost => Setback::run_again(Error::new(ErrorKind::Unavailable).source(error)),
+        Fault::LockTimeout => Setback::give_up(Error::new(ErrorKind::Busy).source(error)),
+        Fault::ReadOnly | Fault::Schema | Fault::Other => Setback::give_up(schema::connection_error::<S>(error)),
+    }
+}
+
+fn refused<S: Store>(error: sqlx::Error) -> Setback {
+    match S::fault(&error) {
+        Fault::Contention | Fault::LockTimeout => Setback::run_again(Error::new(ErrorKind::Contention).source(error)),
+        Fault::ConnectionLost => Setback::give_up(Error::new(ErrorKind::Unavailable).source(error)),
+        Fault::ReadOnly | Fault::Schema | Fault::Other => Setback::give_up(Error::new(ErrorKind::Commit).source(error)),
+    }
+}
+
+fn escaped(key_is_stored: Option<bool>, error: Option<sqlx::Error>) -> Setback {
+    let escaped = Error::new(ErrorKind::Escaped).detail(match key_is_stored {
+        Some(true) => "its key is stored, so a redelivery will be taken for a duplicate",
+        Some(false) => "its key is not stored, so a redelivery will run the handler again",
+        None => "whether its key is stored could not be asked",
+    });
+    Setback::give_up(match error {
+        Some(error) => escaped.source(error),
+        None => escaped,
+    })
+}
+
+fn duplicate(found: Option<KeyRow>, new: NewKey<'_>) -> Result<Ended, Setback> {
+    let Some(row) = found else {
+        return Err(Setback::run_again(Error::new(ErrorKind::Database).detail(
+            "it says that the key is taken, but has no such row; it was purged meanwhile, or the table has a unique index \
+             that is not the library's",
+        )));
+    };
+    match (new.fingerprint, &row.fingerprint) {
+        (Some(new), Some(first)) if new != first => Err(Setback::give_up(Error::new(ErrorKind::Mismatch))),
+        _ => Ok(Ended::Duplicate(row)),
+    }
+}
+
+/// Refuses an event of which the database's clock says that its key may have been purged, or will be too early.
+fn refuse_unprovable(meta: &'static HandlerMeta, key: &Key, now_micros: i64) -> Result<(), Setback> {
+    let (Some(occurred_at), Some(retention)) = (key.occurred_at(), meta.retention) else {
+        return Ok(());
+    };
+    let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(now_micros).unwrap_or(0));
+    let detail = match now.duration_since(occurred_at) {
+        Ok(age) if age > retention.as_duration() => {
+            format!("it is {} seconds old, and keys are kept for {retention}", age.as_secs())
+        }
+        Err(ahead) if ahead.duration() > CLOCK_TOLERANCE => format!(
+            "it is dated {} seconds ahead of the database's clock; is its time in another unit, or the producer's clock \
+             fast?",
+            ahead.duration().as_secs()
+        ),
+        _ => return Ok(()),
+    };
+    Err(Setback::give_up(Error::new(ErrorKind::Expired).detail(detail)))
+}

@@ -1,0 +1,231 @@
+//! The engine: begin, claim, effect, prove, commit.
+//!
+//! `deliver.rs` is the algorithm, and the file to read first.
+
+mod body;
+mod deliver;
+mod lease;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sqlx::Pool;
+
+use crate::error::{Error, Failure};
+use crate::handler::Handler;
+use crate::outcome::Outcome;
+use crate::registry::Registry;
+use crate::store::{Settings, Statements, Store, schema};
+use crate::tx::TxParam;
+
+pub use body::{Attempt, Cause, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaError, ViaNone, run};
+pub use body::{CloneProbe, ViaClone, ViaMove};
+pub(crate) use deliver::{Ended, Stop};
+
+/// How long a delivery waits for another delivery of the same event. SQLite's own `busy_timeout` default.
+const CLAIM_WAIT: Duration = Duration::from_secs(5);
+
+/// How often a transaction is run before its serialization failures and deadlocks are reported.
+const MAX_RUNS: u32 = 5;
+
+/// Applies events once, on one database. Cheap to clone.
+///
+/// Every handler is called with it: `handler(&engine, &msg).await`.
+///
+/// # Example
+///
+/// ```standalone_crate
+/// use idem_runtime::{Engine, Outcome, idempotent};
+/// use sqlx::{Sqlite, SqlitePool, Transaction};
+///
+/// struct Paid {
+///     order_id: String,
+///     cents: i64,
+/// }
+///
+/// #[idempotent(key = "msg.order_id", retention = "7d")]
+/// async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+///     sqlx::query("INSERT INTO credit VALUES (?)").bind(msg.cents).execute(&mut **tx).await?;
+///     Ok(())
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # sqlx::query("CREATE TABLE credit (cents INTEGER)").execute(&pool).await?;
+/// idem_runtime::migrate(&pool).await?;
+/// let engine = Engine::start(pool).await?;
+///
+/// let paid = Paid { order_id: "ord_1".into(), cents: 500 };
+/// assert_eq!(credit(&engine, &paid).await?, Outcome::Applied(()));
+/// assert!(credit(&engine, &paid).await?.is_duplicate());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+pub struct Engine<S: Store> {
+    inner: Arc<Inner<S>>,
+}
+
+struct Inner<S: Store> {
+    pool: Pool<S>,
+    registry: Registry,
+    statements: Statements,
+    claim_wait: Duration,
+    max_runs: u32,
+    /// Numbers the attempts, from a random start: another process's numbers are elsewhere.
+    attempts: AtomicU64,
+}
+
+/// The engine that belongs to a handler's transaction type.
+pub type EngineFor<Tx> = Engine<<Tx as TxParam>::Store>;
+
+/// The isolation level of a delivery's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// Each statement sees what is committed when it starts.
+    ReadCommitted,
+    /// The transaction sees what was committed when it first read.
+    RepeatableRead,
+    /// As if transactions ran one after the other.
+    Serializable,
+}
+
+impl<S: Store> Engine<S> {
+    /// Starts an engine with the defaults; the same as `Engine::builder(pool).start()`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`EngineBuilder::start`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: starting only reads.
+    pub async fn start(pool: Pool<S>) -> Result<Self, Error> {
+        Self::builder(pool).start().await
+    }
+
+    /// Configures an engine.
+    pub fn builder(pool: Pool<S>) -> EngineBuilder<S> {
+        EngineBuilder { pool, claim_wait: CLAIM_WAIT, max_runs: MAX_RUNS, isolation: None }
+    }
+
+    /// Applies the message's event once, through a handler that is named as a type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Failure`] says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future rolls back: no key, no effect. The connection is closed or cleaned, never reused as it is.
+    pub async fn handle<H: Handler<S>>(
+        &self,
+        message: &H::Message,
+        state: &H::State,
+    ) -> Result<Outcome<H::Ok>, Failure<H::Err>> {
+        H::call(self, message, state).await
+    }
+
+    /// The handlers that are linked into the program.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// The pool that the engine takes its connections from.
+    #[must_use]
+    pub fn pool(&self) -> &Pool<S> {
+        &self.inner.pool
+    }
+}
+
+impl<S: Store> Inner<S> {
+    fn next_attempt(&self) -> i64 {
+        self.attempts.fetch_add(1, Ordering::Relaxed).cast_signed()
+    }
+}
+
+impl<S: Store> Clone for Engine<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<S: Store> std::fmt::Debug for Engine<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("store", &S::NAME)
+            .field("handlers", &self.inner.registry.handlers().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Configures an [`Engine`].
+#[derive(Debug)]
+#[must_use = "nothing runs before `start` is awaited"]
+pub struct EngineBuilder<S: Store> {
+    pool: Pool<S>,
+    claim_wait: Duration,
+    max_runs: u32,
+    isolation: Option<Isolation>,
+}
+
+impl<S: Store> EngineBuilder<S> {
+    /// How long a delivery waits for another delivery of the same event before it is [busy](crate::ErrorKind::Busy).
+    /// Default: 5 seconds.
+    ///
+    /// It waits on a connection. On MariaDB whole seconds count, at least one; on MySQL the server's own
+    /// `innodb_lock_wait_timeout` holds instead (50 seconds unless configured). On SQLite, where one transaction writes
+    /// at a time, it is the wait for any other writer, and the connection's `busy_timeout` comes on top.
+    pub fn claim_wait(mut self, wait: Duration) -> Self {
+        self.claim_wait = wait;
+        self
+    }
+
+    /// How often a transaction is run, all in all, when it meets serialization failures or deadlocks. Default: 5.
+    /// `1` means never again; so does `0`.
+    pub fn max_runs(mut self, runs: u32) -> Self {
+        self.max_runs = runs;
+        self
+    }
+
+    /// The isolation level of the deliveries' transactions. Default: whatever the database is configured to use.
+    /// Without effect on SQLite, which is always serializable.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = Some(isolation);
+        self
+    }
+
+    /// Checks the registry and the tables, and starts the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Registry`](crate::ErrorKind::Registry) when two handlers have one name or none is linked;
+    /// [`Schema`](crate::ErrorKind::Schema) when the tables are missing, older or newer than this library;
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: starting only reads.
+    pub async fn start(self) -> Result<Engine<S>, Error> {
+        let registry = Registry::load()?;
+        let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
+        schema::check::<S>(&mut conn).await?;
+        // PostgreSQL reads a lock_timeout of zero as no bound at all.
+        let claim_wait = self.claim_wait.max(Duration::from_millis(1));
+        let settings = Settings { claim_wait, isolation: self.isolation };
+        let statements =
+            S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
+        drop(conn);
+        let inner = Inner {
+            pool: self.pool,
+            registry,
+            statements,
+            claim_wait,
+            max_runs: self.max_runs,
+            attempts: AtomicU64::new(RandomState::new().build_hasher().finish()),
+        };
+        Ok(Engine { inner: Arc::new(inner) })
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod clock;
+mod engine;
+mod error;
+mod handler;
+mod key;
+mod outcome;
+mod registry;
+mod retention;
+mod store;
+mod telemetry;
+mod tx;
+
+#[doc(hidden)]
+pub mod __private;
+
+pub use engine::{Engine, EngineBuilder, EngineFor, Isolation};
+pub use error::{Error, ErrorKind, Failure};
+pub use handler::{Allowed, External, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics, Window};
+pub use idem_macros::idempotent;
+pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyPart, Part, by_display, byte_id};
+pub use outcome::{Outcome, Seen, Settle};
+pub use registry::Registry;
+pub use retention::{Retention, RetentionError};
+pub use store::Store;
+pub use store::schema::migrate;
+pub use tx::TxParam;
+
+#[cfg(test)]
+extern crate self as idem_runtime;

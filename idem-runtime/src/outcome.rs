@@ -1,0 +1,62 @@
+//! What became of a delivery.
+
+use std::time::{Duration, SystemTime};
+
+/// The event's effect is in the database: this delivery put it there, or an earlier one had.
+///
+/// Both are a success, and both are acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome<T> {
+    /// The handler ran, and its effect and the key are committed. Holds what the handler returned.
+    Applied(T),
+    /// The key was already committed; the handler did not run.
+    Duplicate(Seen<T>),
+}
+
+impl<T> Outcome<T> {
+    /// Whether this delivery applied the event.
+    #[must_use]
+    pub const fn is_applied(&self) -> bool {
+        matches!(self, Self::Applied(_))
+    }
+
+    /// Whether an earlier delivery had applied the event.
+    #[must_use]
+    pub const fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate(_))
+    }
+
+    /// The handler's result: its own when it ran, the stored one of the first run under `replay`, else `None`.
+    #[must_use]
+    pub fn into_value(self) -> Option<T> {
+        match self {
+            Self::Applied(value) => Some(value),
+            Self::Duplicate(seen) => seen.result,
+        }
+    }
+}
+
+/// What is known of the delivery that applied a duplicate's event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen<T> {
+    /// When the event was claimed, by the database's clock.
+    pub claimed_at: SystemTime,
+    /// How long ago that was, by the database's clock.
+    pub age: Duration,
+    /// What the handler returned then, under `replay`; `None` without it, or when the key is older than the `replay`.
+    pub result: Option<T>,
+}
+
+/// What to tell the broker, or the sender of a webhook, about a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Settle {
+    /// Done: do not deliver it again.
+    Ack,
+    /// Deliver it again, later; after too many attempts dead-letter it.
+    Retry,
+    /// Park it for a human: delivering it again cannot help.
+    DeadLetter,
+}

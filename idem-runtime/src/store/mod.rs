@@ -1,0 +1,218 @@
+//! The seam between the engine and a database. SQL stands here and nowhere else.
+//!
+//! One file per store, in the same order: the statements, then one function per method of [`Store`].
+
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+pub(crate) mod schema;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::migrate::{Migrate, Migrator};
+use sqlx::pool::PoolConnection;
+use sqlx::{Database, SqlStr, Transaction};
+
+/// Why a transaction was not committed, or is not known to be.
+#[derive(Debug)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub enum CommitError {
+    /// The transaction is doomed: the database rolls back whatever is said.
+    Aborted(sqlx::Error),
+    /// The transaction that the key was claimed in is over.
+    Escaped(sqlx::Error),
+    /// The database refused to commit, and nothing is stored.
+    Refused(sqlx::Error),
+    /// The answer did not arrive: committed or not, nobody knows yet.
+    Lost(sqlx::Error),
+}
+
+/// What an error of the database means for the delivery. Decided by codes, never by message text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub enum Fault {
+    /// Serialization failure or deadlock: the transaction is rolled back, and running it again may succeed.
+    Contention,
+    /// A bounded wait for a lock is over.
+    LockTimeout,
+    /// The connection is gone, or there was none.
+    ConnectionLost,
+    /// The database or the transaction is read-only.
+    ReadOnly,
+    /// The library's tables are missing.
+    Schema,
+    /// Anything else.
+    Other,
+}
+
+/// The row to insert.
+#[derive(Debug, Clone, Copy)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct NewKey<'a> {
+    pub handler: &'a str,
+    pub event_key: &'a str,
+    /// Tells this attempt's row from another's.
+    pub claim: i64,
+    pub fingerprint: Option<&'a [u8]>,
+    /// Whether the database's clock is wanted with the answer.
+    pub timed: bool,
+}
+
+/// What the insert found.
+#[derive(Debug)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub enum Claimed {
+    /// The key is new. Holds the database's clock in microseconds since 1970, if it was asked for.
+    New { now_micros: Option<i64> },
+    /// The key is there already, committed.
+    Taken,
+}
+
+/// A committed row.
+#[derive(Debug)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct KeyRow {
+    pub claim: i64,
+    pub claimed_micros: i64,
+    pub now_micros: i64,
+    pub fingerprint: Option<Vec<u8>>,
+    pub result: Option<Vec<u8>>,
+}
+
+/// What the engine was configured to do, as far as it concerns SQL.
+#[derive(Debug, Clone, Copy)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct Settings {
+    pub claim_wait: Duration,
+    pub isolation: Option<crate::engine::Isolation>,
+}
+
+/// The statements that depend on the settings, put together once at start.
+#[derive(Debug, Clone)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct Statements {
+    pub begin: SqlStr,
+    pub claim: SqlStr,
+    pub claim_timed: SqlStr,
+}
+
+mod sealed {
+    #[allow(unreachable_pub, reason = "seals a public trait")]
+    pub trait Sealed {}
+}
+
+/// A database that keys can be kept in: `Sqlite`, `Postgres` or `MySql` of sqlx, by the crate's features.
+///
+/// Sealed: its methods are the engine's own and change without notice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no store of idem",
+    label = "not a database that keys can be kept in",
+    note = "the stores are features of idem-runtime: `sqlite` (on by default), `postgres`, `mysql`"
+)]
+pub trait Store: Database<Connection: Migrate> + sealed::Sealed {
+    /// Asks the database what the statements need to know, and puts them together.
+    #[doc(hidden)]
+    fn statements<'a>(
+        conn: &'a mut Self::Connection,
+        settings: &'a Settings,
+    ) -> BoxFuture<'a, sqlx::Result<Statements>>;
+
+    /// Opens a transaction that can be recognised at its commit. One round trip.
+    #[doc(hidden)]
+    fn begin<'c>(
+        conn: &'c mut Self::Connection,
+        statements: &Statements,
+    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>>;
+
+    /// Inserts the key, waiting for another transaction that is inserting it. One round trip. The transaction stays
+    /// usable when the key is taken.
+    #[doc(hidden)]
+    fn claim<'c>(
+        conn: &'c mut Self::Connection,
+        statements: &'c Statements,
+        new: NewKey<'c>,
+    ) -> BoxFuture<'c, sqlx::Result<Claimed>>;
+
+    /// Reads a committed key. One round trip.
+    #[doc(hidden)]
+    fn find<'c>(
+        conn: &'c mut Self::Connection,
+        handler: &'c str,
+        event_key: &'c str,
+    ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>>;
+
+    /// Writes the handler's result beside the key that this attempt inserted, which must still be there.
+    #[doc(hidden)]
+    fn store_result<'c>(
+        conn: &'c mut Self::Connection,
+        new: NewKey<'c>,
+        result: &'c [u8],
+    ) -> BoxFuture<'c, Result<(), CommitError>>;
+
+    /// Proves that the transaction is still the one that [`begin`](Self::begin) opened, and commits it.
+    #[doc(hidden)]
+    fn commit<'c>(tx: Transaction<'c, Self>) -> BoxFuture<'c, Result<(), CommitError>>;
+
+    /// Rolls back, whatever the handler did to the transaction. Says whether the connection is clean.
+    #[doc(hidden)]
+    fn rollback<'c>(tx: Transaction<'c, Self>) -> BoxFuture<'c, bool>;
+
+    /// Takes back a connection whose delivery was cut off in the middle.
+    #[doc(hidden)]
+    fn abandon(conn: PoolConnection<Self>);
+
+    /// What an error means.
+    #[doc(hidden)]
+    fn fault(error: &sqlx::Error) -> Fault;
+
+    /// The migrations of this store.
+    #[doc(hidden)]
+    fn migrator() -> Migrator;
+
+    /// The newest migration that was applied; `None` without a version table.
+    #[doc(hidden)]
+    fn schema_version(conn: &mut Self::Connection) -> BoxFuture<'_, sqlx::Result<Option<i64>>>;
+}
+
+/// The faults that are no answer of a database.
+fn driver_fault(error: &sqlx::Error) -> Fault {
+    use sqlx::Error as E;
+    match error {
+        E::Io(_)
+        | E::Tls(_)
+        | E::Protocol(_)
+        | E::PoolTimedOut
+        | E::PoolClosed
+        | E::WorkerCrashed
+        | E::Configuration(_) => Fault::ConnectionLost,
+        _ => Fault::Other,
+    }
+}
+
+/// Reads the columns that every store's look-up names alike.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+fn key_row<'r, R>(row: &'r R) -> sqlx::Result<KeyRow>
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    Ok(KeyRow {
+        claim: row.try_get("claim")?,
+        claimed_micros: row.try_get("claimed_micros")?,
+        now_micros: row.try_get("now_micros")?,
+        fingerprint: row.try_get("fingerprint")?,
+        result: row.try_get("result")?,
+    })
+}
+
+/// Only a transaction that is not ours any more can have lost the key that it was opened with.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+fn exactly_one(rows: u64) -> Result<(), CommitError> {
+    if rows == 1 { Ok(()) } else { Err(CommitError::Escaped(sqlx::Error::RowNotFound)) }
+}

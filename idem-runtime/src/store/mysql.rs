@@ -1,0 +1,207 @@
+//! MySQL and MariaDB.
+
+#![allow(clippy::disallowed_types, reason = "this is the place the lint points to; what is put in is the engine's own")]
+
+use futures_util::TryStreamExt;
+use futures_util::future::BoxFuture;
+use sqlx::migrate::Migrator;
+use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, Connection, Either, MySql, SqlSafeStr, SqlStr, Transaction};
+
+use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
+use crate::engine::Isolation;
+
+const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/mysql/0001_keys.sql"))];
+
+/// The mark of our transaction is a savepoint: it vanishes with the transaction, whoever ends it, and releasing one that
+/// is not there is an error, which keeps the `COMMIT` behind it from running.
+const PROVE_AND_COMMIT: &str = "RELEASE SAVEPOINT idem; COMMIT";
+
+const NOW_MICROS: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+
+const FIND: &str = "\
+    SELECT claim, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', claimed_at) AS claimed_micros, \
+           TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_micros, fingerprint, result \
+    FROM idem_key WHERE handler = ? AND event_key = ?";
+
+const STORE_RESULT: &str = "UPDATE idem_key SET result = ? WHERE handler = ? AND event_key = ? AND claim = ?";
+
+const SCHEMA_VERSION: &str = "SELECT MAX(version) FROM idem_schema WHERE success";
+
+const TABLE_EXISTS: &str = "\
+    SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'idem_schema'";
+
+const ER_DUP_ENTRY: u16 = 1062;
+
+impl super::sealed::Sealed for MySql {}
+
+crate::tx::connection_param!(MySql, MySqlConnection);
+
+/// A plain insert: `INSERT IGNORE` would hide truncation, and `ON DUPLICATE KEY UPDATE` reports one row for new and
+/// duplicate alike. MariaDB takes the bound of the wait for this one statement; to MySQL that is a comment, and its own
+/// `innodb_lock_wait_timeout` holds.
+fn claim_sql(settings: &Settings) -> SqlStr {
+    let wait = settings.claim_wait.as_secs().max(1);
+    AssertSqlSafe(format!(
+        "/*M!100101 SET STATEMENT innodb_lock_wait_timeout = {wait} FOR */ \
+         INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) \
+         VALUES (?, ?, UTC_TIMESTAMP(6), ?, ?)"
+    ))
+    .into_sql_str()
+}
+
+fn begin_sql(settings: &Settings) -> SqlStr {
+    match settings.isolation {
+        None => "START TRANSACTION; SAVEPOINT idem",
+        Some(Isolation::ReadCommitted) => {
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; SAVEPOINT idem"
+        }
+        Some(Isolation::RepeatableRead) => {
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SAVEPOINT idem"
+        }
+        Some(Isolation::Serializable) => {
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; START TRANSACTION; SAVEPOINT idem"
+        }
+    }
+    .into_sql_str()
+}
+
+fn number(error: &sqlx::Error) -> Option<u16> {
+    Some(error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?.number())
+}
+
+impl Store for MySql {
+    fn statements<'a>(_: &'a mut MySqlConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
+        let claim = claim_sql(settings);
+        let statements = Statements { begin: begin_sql(settings), claim_timed: claim.clone(), claim };
+        Box::pin(async { Ok(statements) })
+    }
+
+    fn begin<'c>(
+        conn: &'c mut MySqlConnection,
+        statements: &Statements,
+    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
+        Box::pin(conn.begin_with(statements.begin.clone()))
+    }
+
+    fn claim<'c>(
+        conn: &'c mut MySqlConnection,
+        statements: &'c Statements,
+        new: NewKey<'c>,
+    ) -> BoxFuture<'c, sqlx::Result<Claimed>> {
+        Box::pin(async move {
+            let inserted = sqlx::query(statements.claim.clone())
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .bind(new.claim)
+                .bind(new.fingerprint)
+                .execute(&mut *conn)
+                .await;
+            match inserted {
+                // MySQL has no RETURNING, so the clock is a round trip of its own; only `occurred_at` asks for it.
+                Ok(_) if new.timed => {
+                    let now_micros = sqlx::query_scalar(NOW_MICROS).fetch_one(conn).await?;
+                    Ok(Claimed::New { now_micros })
+                }
+                Ok(_) => Ok(Claimed::New { now_micros: None }),
+                Err(error) if number(&error) == Some(ER_DUP_ENTRY) => Ok(Claimed::Taken),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn find<'c>(
+        conn: &'c mut MySqlConnection,
+        handler: &'c str,
+        event_key: &'c str,
+    ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>> {
+        Box::pin(async move {
+            let row = sqlx::query(FIND).bind(handler).bind(event_key.as_bytes()).fetch_optional(conn).await?;
+            row.as_ref().map(super::key_row).transpose()
+        })
+    }
+
+    fn store_result<'c>(
+        conn: &'c mut MySqlConnection,
+        new: NewKey<'c>,
+        result: &'c [u8],
+    ) -> BoxFuture<'c, Result<(), CommitError>> {
+        Box::pin(async move {
+            let done = sqlx::query(STORE_RESULT)
+                .bind(result)
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .bind(new.claim)
+                .execute(conn)
+                .await
+                .map_err(CommitError::Refused)?;
+            super::exactly_one(done.rows_affected())
+        })
+    }
+
+    fn commit(mut tx: Transaction<'_, Self>) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(async move {
+            let mut proven = false;
+            let mut results = sqlx::raw_sql(PROVE_AND_COMMIT).fetch_many(&mut *tx);
+            loop {
+                match results.try_next().await {
+                    Ok(Some(Either::Left(_))) => proven = true,
+                    Ok(Some(Either::Right(_))) => {}
+                    // The transaction's object is dropped here and sends a ROLLBACK, which ends nothing.
+                    Ok(None) => return Ok(()),
+                    Err(error) => return Err(commit_error(error, proven)),
+                }
+            }
+        })
+    }
+
+    fn rollback(tx: Transaction<'_, Self>) -> BoxFuture<'_, bool> {
+        Box::pin(async { tx.rollback().await.is_ok() })
+    }
+
+    fn abandon(mut conn: PoolConnection<Self>) {
+        // The server rolls back when the connection ends. Whatever was in flight on it stays there.
+        conn.close_on_drop();
+    }
+
+    fn fault(error: &sqlx::Error) -> Fault {
+        let Some(number) = number(error) else {
+            return driver_fault(error);
+        };
+        match number {
+            // Deadlock; MariaDB's "record has changed since last read".
+            1213 | 1020 => Fault::Contention,
+            1205 => Fault::LockTimeout,
+            1290 | 1792 | 1836 => Fault::ReadOnly,
+            1146 => Fault::Schema,
+            // Shutdown, killed, aborted, network errors, too many connections, idle too long.
+            1053 | 1927 | 1152 | 1158..=1161 | 1184 | 1040 | 4031 => Fault::ConnectionLost,
+            _ => Fault::Other,
+        }
+    }
+
+    fn migrator() -> Migrator {
+        schema::migrator(MIGRATIONS)
+    }
+
+    fn schema_version(conn: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<Option<i64>>> {
+        Box::pin(async move {
+            let tables: i64 = sqlx::query_scalar(TABLE_EXISTS).fetch_one(&mut *conn).await?;
+            if tables == 0 {
+                return Ok(None);
+            }
+            sqlx::query_scalar(SCHEMA_VERSION).fetch_one(conn).await
+        })
+    }
+}
+
+/// An error before the proof's own result is the proof's; one after it is the commit's.
+fn commit_error(error: sqlx::Error, proven: bool) -> CommitError {
+    match number(&error) {
+        _ if MySql::fault(&error) == Fault::ConnectionLost => CommitError::Lost(error),
+        None => CommitError::Lost(error),
+        Some(_) if proven => CommitError::Refused(error),
+        Some(_) => CommitError::Escaped(error),
+    }
+}

@@ -1,0 +1,205 @@
+//! PostgreSQL.
+
+#![allow(clippy::disallowed_types, reason = "this is the place the lint points to; what is put in is the engine's own")]
+
+use futures_util::TryStreamExt;
+use futures_util::future::BoxFuture;
+use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
+
+use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
+use crate::engine::Isolation;
+
+const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/postgres/0001_keys.sql"))];
+
+/// The mark of our transaction: a setting that lives as long as the transaction that set it, whoever ends it.
+///
+/// A cast of the empty text that is left afterwards is an error, and an error keeps the `COMMIT` behind it from running.
+/// `AND CHAIN` leaves a transaction open for the `ROLLBACK` that sqlx sends when its object is dropped: without one, the
+/// server would log a warning for every message. That `ROLLBACK` travels with the ping of the connection's return.
+const PROVE_AND_COMMIT: &str = "SELECT current_setting('idem.tx')::int; COMMIT AND CHAIN";
+
+const FIND: &str = "\
+    SELECT claim, (extract(epoch FROM claimed_at) * 1000000)::bigint AS claimed_micros, \
+           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_micros, fingerprint, result \
+    FROM idem_key WHERE handler = $1 AND event_key = $2";
+
+const STORE_RESULT: &str = "UPDATE idem_key SET result = $4 WHERE handler = $1 AND event_key = $2 AND claim = $3";
+
+const SCHEMA_VERSION: &str = "SELECT max(version) FROM idem_schema WHERE success";
+
+const TABLE_EXISTS: &str = "SELECT to_regclass('idem_schema') IS NOT NULL";
+
+impl super::sealed::Sealed for Postgres {}
+
+crate::tx::connection_param!(Postgres, PgConnection);
+
+/// The claim, with the handler's own `lock_timeout` back in force as soon as the key is in. The bound is for the wait
+/// for another delivery alone.
+fn claim_sql(returning: &str, lock_timeout: &str) -> SqlStr {
+    AssertSqlSafe(format!(
+        "INSERT INTO idem_key (handler, event_key, claim, fingerprint) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (handler, event_key) DO NOTHING \
+         RETURNING {returning}, set_config('lock_timeout', '{lock_timeout}', true)"
+    ))
+    .into_sql_str()
+}
+
+fn begin_sql(settings: &Settings) -> SqlStr {
+    let isolation = match settings.isolation {
+        None => "",
+        Some(Isolation::ReadCommitted) => " ISOLATION LEVEL READ COMMITTED",
+        Some(Isolation::RepeatableRead) => " ISOLATION LEVEL REPEATABLE READ",
+        Some(Isolation::Serializable) => " ISOLATION LEVEL SERIALIZABLE",
+    };
+    let wait = settings.claim_wait.as_millis();
+    AssertSqlSafe(format!("BEGIN{isolation}; SET LOCAL idem.tx = '1'; SET LOCAL lock_timeout = {wait}")).into_sql_str()
+}
+
+impl Store for Postgres {
+    fn statements<'a>(conn: &'a mut PgConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
+        Box::pin(async move {
+            let lock_timeout: String =
+                sqlx::query_scalar("SELECT setting FROM pg_settings WHERE name = 'lock_timeout'")
+                    .fetch_one(conn)
+                    .await?;
+            Ok(Statements {
+                begin: begin_sql(settings),
+                claim: claim_sql("NULL::bigint", &lock_timeout),
+                claim_timed: claim_sql("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", &lock_timeout),
+            })
+        })
+    }
+
+    fn begin<'c>(
+        conn: &'c mut PgConnection,
+        statements: &Statements,
+    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
+        Box::pin(conn.begin_with(statements.begin.clone()))
+    }
+
+    fn claim<'c>(
+        conn: &'c mut PgConnection,
+        statements: &'c Statements,
+        new: NewKey<'c>,
+    ) -> BoxFuture<'c, sqlx::Result<Claimed>> {
+        Box::pin(async move {
+            let sql = if new.timed { &statements.claim_timed } else { &statements.claim };
+            let row = sqlx::query(sql.clone())
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .bind(new.claim)
+                .bind(new.fingerprint)
+                .fetch_optional(conn)
+                .await?;
+            Ok(match row {
+                Some(row) => Claimed::New { now_micros: row.try_get(0)? },
+                None => Claimed::Taken,
+            })
+        })
+    }
+
+    fn find<'c>(
+        conn: &'c mut PgConnection,
+        handler: &'c str,
+        event_key: &'c str,
+    ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>> {
+        Box::pin(async move {
+            let row = sqlx::query(FIND).bind(handler).bind(event_key.as_bytes()).fetch_optional(conn).await?;
+            row.as_ref().map(super::key_row).transpose()
+        })
+    }
+
+    fn store_result<'c>(
+        conn: &'c mut PgConnection,
+        new: NewKey<'c>,
+        result: &'c [u8],
+    ) -> BoxFuture<'c, Result<(), CommitError>> {
+        Box::pin(async move {
+            let done = sqlx::query(STORE_RESULT)
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .bind(new.claim)
+                .bind(result)
+                .execute(conn)
+                .await
+                .map_err(not_stored)?;
+            super::exactly_one(done.rows_affected())
+        })
+    }
+
+    fn commit(mut tx: Transaction<'_, Self>) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(async move {
+            let mut proven = false;
+            let mut results = sqlx::raw_sql(PROVE_AND_COMMIT).fetch_many(&mut *tx);
+            loop {
+                match results.try_next().await {
+                    Ok(Some(Either::Left(_))) => proven = true,
+                    Ok(Some(Either::Right(_))) => {}
+                    Ok(None) => return Ok(()),
+                    Err(error) => return Err(commit_error(error, proven)),
+                }
+            }
+        })
+    }
+
+    fn rollback(tx: Transaction<'_, Self>) -> BoxFuture<'_, bool> {
+        Box::pin(async { tx.rollback().await.is_ok() })
+    }
+
+    fn abandon(mut conn: PoolConnection<Self>) {
+        // The server rolls back when the connection ends. Whatever was in flight on it stays there.
+        conn.close_on_drop();
+    }
+
+    fn fault(error: &sqlx::Error) -> Fault {
+        let Some(database) = error.as_database_error() else {
+            return driver_fault(error);
+        };
+        match database.code().as_deref().unwrap_or_default() {
+            "40001" | "40P01" => Fault::Contention,
+            "55P03" => Fault::LockTimeout,
+            "25006" => Fault::ReadOnly,
+            "42P01" => Fault::Schema,
+            "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Fault::ConnectionLost,
+            code if code.starts_with("08") => Fault::ConnectionLost,
+            _ => Fault::Other,
+        }
+    }
+
+    fn migrator() -> Migrator {
+        schema::migrator(MIGRATIONS)
+    }
+
+    fn schema_version(conn: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<Option<i64>>> {
+        Box::pin(async move {
+            let exists: bool = sqlx::query_scalar(TABLE_EXISTS).fetch_one(&mut *conn).await?;
+            if !exists {
+                return Ok(None);
+            }
+            sqlx::query_scalar(SCHEMA_VERSION).fetch_one(conn).await
+        })
+    }
+}
+
+/// An error before the proof's own result is the proof's; one after it is the commit's.
+fn commit_error(error: sqlx::Error, proven: bool) -> CommitError {
+    let code = error.as_database_error().and_then(|database| database.code().map(std::borrow::Cow::into_owned));
+    match code.as_deref() {
+        _ if Postgres::fault(&error) == Fault::ConnectionLost => CommitError::Lost(error),
+        None => CommitError::Lost(error),
+        Some(_) if proven => CommitError::Refused(error),
+        Some("25P02") => CommitError::Aborted(error),
+        Some(_) => CommitError::Escaped(error),
+    }
+}
+
+/// In a doomed transaction the result is only the first statement to be refused.
+fn not_stored(error: sqlx::Error) -> CommitError {
+    match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
+        Some("25P02") => CommitError::Aborted(error),
+        _ => CommitError::Refused(error),
+    }
+}

@@ -1,0 +1,63 @@
+//! Every span and event, with its fields. Keys appear at debug level only: they can be personal data.
+
+use std::time::Duration;
+
+use tracing::{Level, Span, debug, error, span, warn};
+
+use crate::engine::{Ended, Stop};
+use crate::error::{Error, ErrorKind};
+use crate::handler::HandlerMeta;
+use crate::key::Key;
+use crate::store::Store;
+
+/// One delivery, from taking a connection to its end.
+pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
+    span!(target: "idem", Level::INFO, "idem.delivery", handler = meta.name, store = S::NAME)
+}
+
+/// How it ended. What needs no human is for debugging; what needs one is loud.
+pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
+    let handler = meta.name;
+    match ended {
+        Ok(ended) => {
+            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = ended.name(), "delivery ended");
+        }
+        Err(Stop::Handler) => {
+            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = "failed", "delivery ended");
+        }
+        Err(Stop::Engine(error)) => {
+            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = ?error.kind(), %error, "delivery ended");
+            complain(handler, error);
+        }
+    }
+}
+
+fn complain(handler: &str, failure: &Error) {
+    let kind = failure.kind();
+    match kind {
+        ErrorKind::Escaped => error!(
+            target: "idem", handler, ?kind,
+            "the handler ended its own transaction; part of its work may be stored on its own"
+        ),
+        ErrorKind::Busy | ErrorKind::Contention => {}
+        _ => warn!(target: "idem", handler, ?kind, "the delivery was not applied"),
+    }
+}
+
+/// A transaction that met contention is run once more.
+pub(crate) fn running_again(meta: &HandlerMeta, run: u32, stop: &Stop) {
+    let kind = match stop {
+        Stop::Handler => None,
+        Stop::Engine(error) => Some(error.kind()),
+    };
+    debug!(target: "idem", handler = meta.name, run, ?kind, "running the transaction again");
+}
+
+/// The likely reason why a handler took so long to fail.
+pub(crate) fn second_connection(meta: &HandlerMeta, waited: Duration) {
+    warn!(
+        target: "idem", handler = meta.name, ?waited,
+        "the handler failed after waiting as long as the pool does, while no connection was free: if it takes a second \
+         connection from the pool, let it use the transaction that it is given"
+    );
+}
