@@ -3,8 +3,9 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Expr, Lifetime, Pat, Type};
+use syn::{Attribute, Expr, FnArg, Lifetime, Pat, Signature, Type, parse_quote};
 
 use crate::args::{Args, RetentionArg};
 use crate::duration;
@@ -85,7 +86,7 @@ impl Parts<'_> {
 
     /// The wrapper's body: the key, then the runtime.
     fn run(&self) -> TokenStream {
-        let Self { private, handler, .. } = self;
+        let Self { rt, private, handler, output, .. } = self;
         let (engine, key, attempt, error) = (local("engine"), local("key"), local("attempt"), local("error"));
         let (meta, make_key) = (self.meta_path(), self.key_here());
         let codec = if self.args.replay.is_some() { quote!(Remember) } else { quote!(Forget) };
@@ -105,7 +106,7 @@ impl Parts<'_> {
                 arguments.push(from);
                 continue;
             }
-            keep.push(quote! { let mut #to = { let clone = (&#private::CloneProbe(&#from)).clone_fn(); #private::Owned::new(#from, clone) }; });
+            keep.push(quote! { let mut #to = { let clone = (&&#private::CloneProbe(&#from)).clone_fn(); #private::Owned::new(#from, clone) }; });
             repeatable.push(quote!(&& #to.is_repeatable()));
             next.push(quote!(let #to = #to.for_next_run();));
             arguments.push(to);
@@ -128,7 +129,7 @@ impl Parts<'_> {
                 meta: #meta,
                 key: #key,
                 repeatable: true #(#repeatable)*,
-                cause: |#error| (&&&#private::Cause(#error)).sqlx_error(),
+                cause: |#error: &<#output as #rt::HandlerResult>::Err| (&&&#private::Cause(#error)).sqlx_error(),
             };
             #private::run(#engine, #key, #private::#codec, move |mut #attempt| {
                 #(#next)*
@@ -144,10 +145,10 @@ impl Parts<'_> {
     /// The type under the same name, with the key and the plain body.
     fn type_with(&self, key: &TokenStream) -> TokenStream {
         let Self { handler, rt, .. } = self;
-        let Handler { vis, sig, attrs, body } = handler;
+        let Handler { vis, attrs, body, .. } = handler;
         let name = handler.name();
         let attrs = attrs.iter().filter(|attr| belongs_to_the_body(attr));
-        let mut sig = sig.clone();
+        let mut sig = self.body_signature();
         sig.ident = Ident::new("apply_in", name.span());
         let meta = (!key.is_empty()).then(|| {
             let meta = self.meta();
@@ -291,9 +292,9 @@ impl Parts<'_> {
 
     /// The plain body beside a method.
     fn body_in_place(&self) -> TokenStream {
-        let Handler { vis, sig, attrs, body } = self.handler;
+        let Handler { vis, attrs, body, .. } = self.handler;
         let attrs = attrs.iter().filter(|attr| belongs_to_the_body(attr));
-        let mut sig = sig.clone();
+        let mut sig = self.body_signature();
         sig.ident = format_ident!("{}_in", sig.ident);
         let doc = format!(
             "The body of `{}`, in a transaction of the caller's: no key, no commit. For tests.",
@@ -305,6 +306,31 @@ impl Parts<'_> {
             #[allow(dead_code, clippy::missing_errors_doc)]
             #vis #sig #body
         }
+    }
+
+    /// The signature as written. A parameter that only the key reads is not unused.
+    fn body_signature(&self) -> Signature {
+        let Args { key, fingerprint, occurred_at, .. } = self.args;
+        let mut names = Names::default();
+        for expr in key
+            .iter()
+            .chain(fingerprint)
+            .flat_map(|given| &given.value)
+            .chain(occurred_at.iter().map(|given| &given.value))
+        {
+            names.visit_expr(expr);
+        }
+        let mut sig = self.handler.sig.clone();
+        for input in &mut sig.inputs {
+            if let FnArg::Typed(typed) = input {
+                let mut bound = Names::default();
+                bound.visit_pat(&typed.pat);
+                if bound.0.iter().any(|name| names.0.contains(name)) {
+                    typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
+                }
+            }
+        }
+        sig
     }
 
     /// The handler as a type that consumers can run, where its parameters allow that.
@@ -409,7 +435,7 @@ fn without_mut(pat: &Pat) -> Pat {
 
 fn mentions_lifetime(ty: &Type) -> bool {
     struct Find(bool);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
+    impl<'ast> Visit<'ast> for Find {
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
             self.0 |= lifetime.ident != "static";
         }
@@ -419,8 +445,18 @@ fn mentions_lifetime(ty: &Type) -> bool {
         }
     }
     let mut find = Find(false);
-    syn::visit::Visit::visit_type(&mut find, ty);
+    find.visit_type(ty);
     find.0
+}
+
+/// The identifiers in an expression or a pattern.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_ident(&mut self, ident: &'ast Ident) {
+        self.0.push(ident.to_string());
+    }
 }
 
 struct LifetimesToStatic;

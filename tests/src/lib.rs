@@ -1,1 +1,13 @@
-//! Fixtures of the tests.
+//! Fixtures of the tests: a database per test, and a handler that does what its message says.
+
+#![allow(clippy::disallowed_types, reason = "tests put SQL together from their own constants")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a fixture that cannot be set up is a failed test")]
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "read by the tests alone")]
+
+mod db;
+mod script;
+mod stores;
+
+pub use db::Db;
+pub use script::{Delivered, Message, Step, deliver, perform};
+pub use stores::{TestStore, without_server};

@@ -1,1 +1,8 @@
-//! x
+//! Everything that runs: the conformance suite for each store, and what crosses process borders.
+
+#![allow(clippy::disallowed_types, reason = "tests put SQL together from their own constants")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
+#![allow(missing_docs, reason = "test names say what they test")]
+
+mod conformance;
+mod quickstart;

@@ -173,6 +173,13 @@ pub trait Store: Database<Connection: Migrate> + sealed::Sealed {
     #[doc(hidden)]
     fn migrator() -> Migrator;
 
+    /// Keeps other nodes from migrating at the same time, or lets them in again. Nothing by default: where sqlx's own lock
+    /// works, the [`migrator`](Self::migrator) takes it.
+    #[doc(hidden)]
+    fn lock_migrations(_: &mut Self::Connection, _lock: bool) -> BoxFuture<'_, sqlx::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// The newest migration that was applied; `None` without a version table.
     #[doc(hidden)]
     fn schema_version(conn: &mut Self::Connection) -> BoxFuture<'_, sqlx::Result<Option<i64>>>;

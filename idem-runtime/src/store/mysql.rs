@@ -32,6 +32,11 @@ const SCHEMA_VERSION: &str = "SELECT MAX(version) FROM idem_schema WHERE success
 const TABLE_EXISTS: &str = "\
     SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'idem_schema'";
 
+/// Waits for a minute; a lock's name is the server's, so the database is part of it.
+const LOCK_MIGRATIONS: &str = "SELECT GET_LOCK(CONCAT('idem_schema.', LEFT(MD5(DATABASE()), 16)), 60)";
+
+const UNLOCK_MIGRATIONS: &str = "SELECT RELEASE_LOCK(CONCAT('idem_schema.', LEFT(MD5(DATABASE()), 16)))";
+
 const ER_DUP_ENTRY: u16 = 1062;
 
 impl super::sealed::Sealed for MySql {}
@@ -182,7 +187,19 @@ impl Store for MySql {
     }
 
     fn migrator() -> Migrator {
-        schema::migrator(MIGRATIONS)
+        let mut migrator = schema::migrator(MIGRATIONS);
+        // sqlx waits with a timeout of -1, which MariaDB refuses with a warning and no lock.
+        migrator.set_locking(false);
+        migrator
+    }
+
+    fn lock_migrations(conn: &mut MySqlConnection, lock: bool) -> BoxFuture<'_, sqlx::Result<()>> {
+        Box::pin(async move {
+            let taken: Option<i64> =
+                sqlx::query_scalar(if lock { LOCK_MIGRATIONS } else { UNLOCK_MIGRATIONS }).fetch_one(conn).await?;
+            // Zero is a lock that another node holds for longer than the wait.
+            if taken == Some(1) { Ok(()) } else { Err(sqlx::Error::PoolTimedOut) }
+        })
     }
 
     fn schema_version(conn: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<Option<i64>>> {

@@ -1,6 +1,6 @@
 //! The library's own tables: applying the migrations, and checking at start that they were applied.
 
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Pool, SqlSafeStr};
 
 use super::{Fault, Store};
@@ -44,13 +44,30 @@ pub(super) fn migrator(migrations: &[(&'static str, &'static str)]) -> Migrator 
 /// ```
 pub async fn migrate<S: Store>(pool: &Pool<S>) -> Result<(), Error> {
     let mut conn = pool.acquire().await.map_err(|error| connection_error::<S>(error))?;
-    // `run` wants an `Acquire` for every lifetime, which no connection has behind an `async fn`.
-    let applied = S::migrator().run_direct(None, &mut *conn, false).await;
-    if applied.is_err() {
+    S::lock_migrations(&mut conn, true).await.map_err(|error| connection_error::<S>(error))?;
+    let applied = apply::<S>(&mut conn).await;
+    if applied.is_err() || S::lock_migrations(&mut conn, false).await.is_err() {
         // It may still hold the migration lock.
         conn.close_on_drop();
     }
     applied.map_err(|error| Error::new(ErrorKind::Schema).detail("a migration failed").source(error))
+}
+
+async fn apply<S: Store>(conn: &mut S::Connection) -> Result<(), MigrateError> {
+    let migrator = S::migrator();
+    let mut reached = S::schema_version(conn).await?;
+    loop {
+        // `run` wants an `Acquire` for every lifetime, which no connection has behind an `async fn`.
+        let Err(error) = migrator.run_direct(None, conn, false).await else {
+            return Ok(());
+        };
+        // On SQLite there is no lock to wait at: another node may have come first, and failing is how one notices.
+        let now = S::schema_version(conn).await?;
+        if now <= reached {
+            return Err(error);
+        }
+        reached = now;
+    }
 }
 
 /// Refuses tables that are missing, older or newer than this library.

@@ -1,0 +1,112 @@
+//! One suite for every store. It states five invariants:
+//!
+//! 1. acked implies that key row and effect row are both durable;
+//! 2. an effect row is durable if and only if its key row is;
+//! 3. anything not acked can be delivered again, and then completes exactly once;
+//! 4. different keys never suppress each other; equal ones always do, within retention;
+//! 5. purge removes only rows past their own retention, and never stalls handlers (with the purge).
+//!
+//! The names in brackets (B01 …) are the faults of comparable systems that an exercise answers.
+
+mod claim;
+mod commit;
+mod escape;
+mod keys;
+mod lifecycle;
+mod races;
+mod results;
+mod start;
+
+/// One test per exercise, each on a database of its own.
+macro_rules! suite {
+    ($module:ident, $store:ty, $service:literal: $($topic:ident: $($exercise:ident)*;)*) => {
+        mod $module {
+            $(mod $topic {$(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $exercise() {
+                    if idem_tests::without_server($service) {
+                        return;
+                    }
+                    idem_tests::Db::<$store>::test(super::super::$topic::$exercise).await;
+                }
+            )*})*
+        }
+    };
+}
+
+macro_rules! for_each_store {
+    ($($exercises:tt)*) => {
+        suite!(sqlite, sqlx::Sqlite, "sqlite": $($exercises)*);
+        #[cfg(feature = "servers")]
+        suite!(postgres, sqlx::Postgres, "postgres": $($exercises)*);
+        #[cfg(feature = "servers")]
+        suite!(mysql, sqlx::MySql, "mysql": $($exercises)*);
+    };
+}
+
+for_each_store! {
+    commit:
+        a_swallowed_error_is_never_reported_as_applied
+        a_constraint_that_fails_at_the_commit_fails_the_delivery
+        every_early_exit_ends_as_its_value_says
+        a_failing_handler_leaves_no_key_until_it_succeeds
+        contention_runs_the_whole_transaction_again
+        contention_is_given_up_after_the_last_run
+        a_moved_message_runs_again_only_if_it_can_be_cloned;
+    escape:
+        a_rollback_by_the_handler_is_found_out
+        a_commit_by_the_handler_is_found_out
+        a_commit_and_a_new_transaction_are_found_out
+        a_commit_before_an_error_is_found_out
+        a_commit_before_a_panic_is_found_out
+        a_transaction_that_was_exchanged_is_found_out;
+    claim:
+        new_and_duplicate_are_told_apart_on_one_connection
+        a_refused_insert_is_a_failure_and_never_a_duplicate
+        a_foreign_unique_index_is_a_failure_and_never_a_duplicate
+        two_handlers_apply_the_same_key_once_each
+        a_handler_type_is_what_consumers_run;
+    keys:
+        a_missing_part_is_refused_and_stores_nothing
+        any_text_is_a_key_of_its_own
+        long_keys_stay_apart_and_their_rows_small
+        case_and_accents_make_different_events
+        no_column_of_the_unique_key_can_be_null
+        a_pinned_name_survives_another_function
+        an_event_is_found_with_a_plain_select;
+    races:
+        of_many_deliveries_at_once_one_is_applied
+        a_delivery_waits_for_the_one_in_flight
+        past_its_bound_the_wait_is_busy
+        waiters_take_over_when_the_first_fails
+        two_handlers_in_opposite_order_both_get_through;
+    lifecycle:
+        a_panic_leaves_nothing_behind
+        a_cancelled_body_leaves_nothing_behind
+        deliveries_cut_off_anywhere_leave_clean_connections
+        one_connection_is_enough
+        a_second_connection_fails_within_the_timeout
+        many_keys_need_few_statements
+        a_killed_connection_is_survived;
+    results:
+        a_duplicate_gets_the_stored_result
+        a_result_that_does_not_read_is_an_error_and_no_second_run
+        a_key_from_before_replay_has_no_result
+        another_fingerprint_is_a_mismatch
+        a_key_from_before_the_fingerprint_is_a_duplicate
+        an_event_older_than_its_retention_is_parked
+        an_event_from_the_future_is_parked;
+    start:
+        missing_tables_say_what_to_run
+        newer_tables_are_refused
+        migrating_twice_at_once_is_fine
+        a_read_only_database_is_named
+        no_server_is_an_error_at_start;
+}
+
+#[cfg(not(feature = "servers"))]
+mod left_out {
+    #[test]
+    #[ignore = "left out: PostgreSQL, MySQL and MariaDB need servers, which `tests/run` finds or starts"]
+    fn the_suites_that_need_a_server() {}
+}
