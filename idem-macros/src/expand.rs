@@ -336,16 +336,13 @@ impl Parts<'_> {
     /// The handler as a type that consumers can run, where its parameters allow that.
     fn implementation(&self) -> Option<TokenStream> {
         let Self { rt, private, handler, output, .. } = self;
-        let types: Vec<_> =
-            self.params.iter().map(|param| param.borrowed().filter(|ty| !mentions_lifetime(ty))).collect();
+        let types: Vec<_> = self.params.iter().map(|param| param.borrowed().filter(|ty| can_be_named(ty))).collect();
         let (message, state) = match types[..] {
             [Some(message)] => (message, None),
             [Some(message), Some(state)] => (message, Some(state)),
             _ => return None,
         };
-        let generic = !handler.sig.generics.params.is_empty()
-            || self.params.iter().any(|param| matches!(param.borrowed(), Some(Type::ImplTrait(_))));
-        if generic || mentions_lifetime(output) {
+        if !handler.sig.generics.params.is_empty() || !can_be_named(output) {
             return None;
         }
         let mut tx = self.tx.clone();
@@ -433,7 +430,8 @@ fn without_mut(pat: &Pat) -> Pat {
     pat
 }
 
-fn mentions_lifetime(ty: &Type) -> bool {
+/// Whether the type can be written down outside the signature: no elided or named lifetime, no `impl Trait`.
+fn can_be_named(ty: &Type) -> bool {
     struct Find(bool);
     impl<'ast> Visit<'ast> for Find {
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
@@ -443,10 +441,13 @@ fn mentions_lifetime(ty: &Type) -> bool {
             self.0 |= reference.lifetime.is_none();
             syn::visit::visit_type_reference(self, reference);
         }
+        fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
+            self.0 = true;
+        }
     }
     let mut find = Find(false);
     find.visit_type(ty);
-    find.0
+    !find.0
 }
 
 /// The identifiers in an expression or a pattern.

@@ -13,8 +13,8 @@ use crate::outcome::Settle;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure<E> {
-    /// The handler returned this error. Its transaction was rolled back: no key, no effect.
-    Handler(E),
+    /// The handler returned an error. Its transaction was rolled back: no key, no effect.
+    Handler(Failed<E>),
     /// The engine could not apply the event, or could not prove that it did.
     Engine(Error),
 }
@@ -49,10 +49,7 @@ impl<E> Failure<E> {
 impl<E> fmt::Display for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Handler(_) => f.write_str(
-                "the handler returned an error; its transaction was rolled back, nothing is stored, and a redelivery \
-                 runs it again",
-            ),
+            Self::Handler(failed) => failed.fmt(f),
             Self::Engine(error) => error.fmt(f),
         }
     }
@@ -61,9 +58,46 @@ impl<E> fmt::Display for Failure<E> {
 impl<E: StdError + 'static> StdError for Failure<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Handler(error) => Some(error),
+            Self::Handler(failed) => failed.source(),
             Self::Engine(error) => error.source(),
         }
+    }
+}
+
+/// A handler's own error, and which delivery met it.
+///
+/// Its text names the key, which can be personal data; the handler's error is its source.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failed<E> {
+    /// What the handler returned.
+    pub error: E,
+    /// The name of the handler.
+    pub handler: &'static str,
+    /// The event's key as it stands in the table.
+    pub key: Key,
+}
+
+impl<E> Failed<E> {
+    pub(crate) fn new(error: E, handler: &'static str, key: Key) -> Self {
+        Self { error, handler, key }
+    }
+}
+
+impl<E> fmt::Display for Failed<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { handler, key, .. } = self;
+        write!(
+            f,
+            "handler `{handler}`, key `{key}`: the handler returned an error; its transaction was rolled back, nothing is \
+             stored, and a redelivery runs it again"
+        )
+    }
+}
+
+impl<E: StdError + 'static> StdError for Failed<E> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.error)
     }
 }
 

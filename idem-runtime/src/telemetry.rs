@@ -22,7 +22,7 @@ pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended,
         Ok(ended) => {
             debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = ended.name(), "delivery ended");
         }
-        Err(Stop::Handler) => {
+        Err(Stop::Handler(_)) => {
             debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = "failed", "delivery ended");
         }
         Err(Stop::Engine(error)) => {
@@ -47,7 +47,7 @@ fn complain(handler: &str, failure: &Error) {
 /// A transaction that met contention is run once more.
 pub(crate) fn running_again(meta: &HandlerMeta, run: u32, stop: &Stop) {
     let kind = match stop {
-        Stop::Handler => None,
+        Stop::Handler(_) => None,
         Stop::Engine(error) => Some(error.kind()),
     };
     debug!(target: "idem", handler = meta.name, run, ?kind, "running the transaction again");

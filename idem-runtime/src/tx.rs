@@ -47,6 +47,4 @@ macro_rules! connection_param {
         }
     };
 }
-// A store is a feature, and without any of them nobody calls this.
-#[allow(unused_imports)]
 pub(crate) use connection_param;

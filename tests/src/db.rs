@@ -1,6 +1,6 @@
 //! A database with the library's tables and the handlers', and a judge who knows nothing of the library.
 
-use std::future::Future;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use idem_runtime::{Engine, EngineBuilder};
@@ -17,19 +17,15 @@ pub struct Db<S: TestStore> {
 
 impl<S: TestStore> Db<S> {
     /// Runs a test on a fresh database, and removes it whether the test passes or not.
-    pub async fn test<F, T>(test: F)
-    where
-        F: FnOnce(std::sync::Arc<Self>) -> T,
-        T: Future<Output = ()>,
-    {
+    pub async fn test(test: impl AsyncFnOnce(Arc<Self>)) {
         let place = S::create().await;
         let judge = S::open(&place, 2, "").await;
-        let db = std::sync::Arc::new(Self { place, judge });
+        let db = Arc::new(Self { place, judge });
         idem_runtime::migrate(&db.judge).await.unwrap();
         db.run(S::TABLES).await;
-        let outcome = std::panic::AssertUnwindSafe(test(std::sync::Arc::clone(&db))).catch_unwind().await;
+        let outcome = std::panic::AssertUnwindSafe(test(Arc::clone(&db))).catch_unwind().await;
         db.judge.close().await;
-        let Ok(db) = std::sync::Arc::try_unwrap(db).map_err(drop) else {
+        let Ok(db) = Arc::try_unwrap(db).map_err(drop) else {
             panic!("the test still uses its database after its end");
         };
         match outcome {

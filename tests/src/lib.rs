@@ -5,9 +5,11 @@
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "read by the tests alone")]
 
 mod db;
+mod logs;
 mod script;
 mod stores;
 
 pub use db::Db;
-pub use script::{Delivered, Message, Step, deliver, perform};
+pub use logs::Logs;
+pub use script::{Delivered, Message, Step, deliver, perform, say};
 pub use stores::{TestStore, without_server};

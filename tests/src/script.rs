@@ -21,6 +21,8 @@ pub enum Step {
     /// Returns an error of its own.
     Fail,
     Panic,
+    /// Writes a line to the standard output, for another process to wait for.
+    Say(&'static str),
     /// Says that it has come here.
     Reach(Arc<Semaphore>),
     /// Waits until it may go on.
@@ -62,11 +64,18 @@ pub async fn perform<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &Message) -
             Step::Ignored(sql) => drop(S::run(tx, sql).await),
             Step::Fail => anyhow::bail!("the handler fails, as told"),
             Step::Panic => panic!("the handler panics, as told"),
+            Step::Say(line) => say(line),
             Step::Reach(point) => point.add_permits(1),
             Step::Await(point) => point.acquire().await?.forget(),
         }
     }
     Ok(run)
+}
+
+/// Writes a line to the standard output, past what captures the output of tests.
+pub fn say(line: &str) {
+    use std::io::Write;
+    writeln!(std::io::stdout().lock(), "{line}").unwrap();
 }
 
 /// What the broker saw of a delivery.

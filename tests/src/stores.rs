@@ -1,5 +1,7 @@
 //! What differs between the databases, as far as tests care.
 
+use std::path::PathBuf;
+
 use futures_util::future::BoxFuture;
 use idem_runtime::Store;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
@@ -22,6 +24,10 @@ pub trait TestStore: Store {
     const TABLES: &'static str;
 
     fn create() -> BoxFuture<'static, Self::Place>;
+    /// What another process needs to know to find the place.
+    fn address(place: &Self::Place) -> String;
+    /// The place at this address, for a process that did not make it.
+    fn attach(address: &str) -> Self::Place;
     fn destroy(place: Self::Place) -> BoxFuture<'static, ()>;
     /// A pool on the test's database. `setup` is run on each new connection.
     fn open(place: &Self::Place, max: u32, setup: &'static str) -> BoxFuture<'static, Pool<Self>>;
@@ -52,8 +58,16 @@ macro_rules! statements {
     };
 }
 
+/// A folder with a database file.
+#[derive(Debug)]
+pub struct Folder {
+    pub path: PathBuf,
+    /// Removes the folder; not there in a process that did not make it.
+    owner: Option<tempfile::TempDir>,
+}
+
 impl TestStore for Sqlite {
-    type Place = tempfile::TempDir;
+    type Place = Folder;
 
     const FAILED_STATEMENT_DOOMS: bool = false;
     const CONTENTION: Option<&'static str> = None;
@@ -67,16 +81,27 @@ impl TestStore for Sqlite {
         CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)";
 
     fn create() -> BoxFuture<'static, Self::Place> {
-        Box::pin(async { tempfile::tempdir().unwrap() })
+        Box::pin(async {
+            let owner = tempfile::tempdir().unwrap();
+            Folder { path: owner.path().to_owned(), owner: Some(owner) }
+        })
+    }
+
+    fn address(place: &Self::Place) -> String {
+        place.path.to_str().unwrap().to_owned()
+    }
+
+    fn attach(address: &str) -> Self::Place {
+        Folder { path: address.into(), owner: None }
     }
 
     fn destroy(place: Self::Place) -> BoxFuture<'static, ()> {
-        Box::pin(async { place.close().unwrap() })
+        Box::pin(async { drop(place.owner) })
     }
 
     fn open(place: &Self::Place, max: u32, setup: &'static str) -> BoxFuture<'static, Pool<Self>> {
         let options = SqliteConnectOptions::new()
-            .filename(place.path().join("test.sqlite"))
+            .filename(place.path.join("test.sqlite"))
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             // The suite measures behaviour, not the disk.
@@ -140,12 +165,20 @@ mod servers {
         fn create() -> BoxFuture<'static, Self::Place> {
             Box::pin(async {
                 let name = fresh_name();
-                let options: PgConnectOptions = url("IDEM_TEST_PG_URL").parse().unwrap();
-                let mut conn = PgConnection::connect_with(&options).await.unwrap();
+                let place = Self::attach(&name);
+                let mut conn = PgConnection::connect_with(&place.0).await.unwrap();
                 Self::run(&mut conn, &format!("CREATE SCHEMA {name}")).await.unwrap();
-                let options = options.application_name(&name).options([("search_path", name.as_str())]);
-                (options, name)
+                place
             })
+        }
+
+        fn address((_, name): &Self::Place) -> String {
+            name.clone()
+        }
+
+        fn attach(name: &str) -> Self::Place {
+            let options: PgConnectOptions = url("IDEM_TEST_PG_URL").parse().unwrap();
+            (options.application_name(name).options([("search_path", name)]), name.to_owned())
         }
 
         fn destroy((options, name): Self::Place) -> BoxFuture<'static, ()> {
@@ -190,8 +223,17 @@ mod servers {
                 // The collation that folds case and accents, which keys must not notice.
                 let create = format!("CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
                 Self::run(&mut conn, &create).await.unwrap();
-                (options.database(&name), name)
+                Self::attach(&name)
             })
+        }
+
+        fn address((_, name): &Self::Place) -> String {
+            name.clone()
+        }
+
+        fn attach(name: &str) -> Self::Place {
+            let options: MySqlConnectOptions = url("IDEM_TEST_MYSQL_URL").parse().unwrap();
+            (options.database(name), name.to_owned())
         }
 
         fn destroy((options, name): Self::Place) -> BoxFuture<'static, ()> {

@@ -5,4 +5,12 @@
 #![allow(missing_docs, reason = "test names say what they test")]
 
 mod conformance;
+mod key_vectors;
+#[cfg(feature = "servers")]
+mod lost_reply;
+#[cfg(feature = "servers")]
+mod mysql;
+#[cfg(feature = "servers")]
+mod postgres;
 mod quickstart;
+mod sqlite;

@@ -17,7 +17,7 @@ use sqlx::Transaction;
 
 use super::Engine;
 use super::deliver::{Ended, Stop};
-use crate::error::{Error, ErrorKind, Failure};
+use crate::error::{Error, ErrorKind, Failed, Failure};
 use crate::handler::{Handled, HandlerMeta, HandlerResult};
 use crate::key::{Key, KeyError};
 use crate::outcome::{Outcome, Seen};
@@ -175,8 +175,8 @@ where
             }))
         }
         (Err(Stop::Engine(error)), _) => Err(Failure::Engine(error)),
-        (Err(Stop::Handler), Some(Err(error))) => Err(Failure::Handler(error)),
-        (Ok(Ended::Applied) | Err(Stop::Handler), _) => unreachable!("the body's verdict is made from its result"),
+        (Err(Stop::Handler(key)), Some(Err(error))) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
+        (Ok(Ended::Applied) | Err(Stop::Handler(_)), _) => unreachable!("the body's verdict is made from its result"),
     }
 }
 

@@ -47,15 +47,15 @@ pub(crate) enum Ended {
 /// It is not, or nobody can say.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The handler returned an error, which the typed body holds.
-    Handler,
+    /// The handler returned an error for the event of this key; the typed body holds the error.
+    Handler(Key),
     Engine(Error),
 }
 
 impl Stop {
     fn at(self, meta: &'static HandlerMeta, key: Option<&Key>) -> Self {
         match self {
-            Self::Handler => Self::Handler,
+            Self::Handler(key) => Self::Handler(key),
             Self::Engine(error) => Self::Engine(error.at(meta, key)),
         }
     }
@@ -177,14 +177,17 @@ impl<S: Store> Engine<S> {
             Ok(_) if clean => lease.end(),
             _ => {}
         }
-        Err(self.setback(meta, verdict, started))
+        Err(self.setback(meta, key, verdict, started))
     }
 
-    fn setback(&self, meta: &'static HandlerMeta, verdict: Verdict, started: Instant) -> Setback {
+    fn setback(&self, meta: &'static HandlerMeta, key: &Key, verdict: Verdict, started: Instant) -> Setback {
         match verdict {
             Verdict::Failed { contention } => {
                 self.hint_at_second_connection(meta, started);
-                Setback { stop: Stop::Handler, next: if contention { Next::RunAgain } else { Next::GiveUp } }
+                Setback {
+                    stop: Stop::Handler(key.clone()),
+                    next: if contention { Next::RunAgain } else { Next::GiveUp },
+                }
             }
             Verdict::Panicked(message) => Setback::give_up(Error::new(ErrorKind::Panicked).detail(message)),
             Verdict::Unwritable(error) => Setback::give_up(

@@ -21,7 +21,7 @@ const MAX_STORED: usize = 128;
 /// How much of a longer text stays readable in front of its digest.
 const READABLE: usize = 56;
 
-/// One part of a key, ready to be written. Made by [`KeyPart::part`].
+/// One part of a key, ready to be written. Made by [`KeyPart::part`](super::KeyPart::part).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Part<'a> {

@@ -201,7 +201,6 @@ fn driver_fault(error: &sqlx::Error) -> Fault {
 }
 
 /// Reads the columns that every store's look-up names alike.
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn key_row<'r, R>(row: &'r R) -> sqlx::Result<KeyRow>
 where
     R: sqlx::Row,
@@ -219,7 +218,6 @@ where
 }
 
 /// Only a transaction that is not ours any more can have lost the key that it was opened with.
-#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 fn exactly_one(rows: u64) -> Result<(), CommitError> {
     if rows == 1 { Ok(()) } else { Err(CommitError::Escaped(sqlx::Error::RowNotFound)) }
 }

@@ -7,7 +7,7 @@ use idem_runtime::{ErrorKind, Failure, idempotent};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver, perform};
 use sqlx::{Pool, Transaction};
 
-use super::races::{points, reached};
+use super::{points, reached};
 
 pub(super) async fn a_panic_leaves_nothing_behind<S: TestStore>(db: Arc<Db<S>>) {
     let engine = db.engine(1).await;
@@ -96,7 +96,9 @@ pub(super) async fn a_second_connection_fails_within_the_timeout<S: TestStore>(d
     wide.close().await;
     let engine = idem_runtime::Engine::start(pool).await.unwrap();
     let error = greedy(&engine, "e1", engine.pool()).await.unwrap_err();
-    assert!(matches!(error, Failure::Handler(sqlx::Error::PoolTimedOut)), "{error}");
+    let Failure::Handler(failed) = error else { panic!("{error}") };
+    assert!(matches!(failed.error, sqlx::Error::PoolTimedOut), "{failed}");
+    assert!(failed.to_string().contains("handler `tests.greedy`, key `1/s:e1`"), "{failed}");
     assert_eq!(deliver(&engine, &Message::new("e2", [Step::Effect("e2")])).await, Delivered::Applied);
 
     // A delivery that finds no connection at all says why.

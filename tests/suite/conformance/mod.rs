@@ -13,9 +13,12 @@ mod commit;
 mod escape;
 mod keys;
 mod lifecycle;
+mod processes;
 mod races;
 mod results;
 mod start;
+
+pub(crate) use races::{points, reached};
 
 /// One test per exercise, each on a database of its own.
 macro_rules! suite {
@@ -88,6 +91,9 @@ for_each_store! {
         a_second_connection_fails_within_the_timeout
         many_keys_need_few_statements
         a_killed_connection_is_survived;
+    processes:
+        killed_anywhere_the_redelivery_completes_once
+        two_processes_apply_one_event_once;
     results:
         a_duplicate_gets_the_stored_result
         a_result_that_does_not_read_is_an_error_and_no_second_run

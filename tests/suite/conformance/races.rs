@@ -9,11 +9,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// A point in a handler's body that a test waits for, and one that the handler waits at.
-pub(super) fn points() -> (Arc<Semaphore>, Arc<Semaphore>) {
+pub(crate) fn points() -> (Arc<Semaphore>, Arc<Semaphore>) {
     (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)))
 }
 
-pub(super) async fn reached(point: &Semaphore) {
+pub(crate) async fn reached(point: &Semaphore) {
     tokio::time::timeout(Duration::from_secs(30), point.acquire())
         .await
         .expect("the body comes here")

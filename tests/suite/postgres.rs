@@ -1,0 +1,145 @@
+//! What only PostgreSQL does.
+
+use idem_runtime::{Engine, ErrorKind, Isolation, idempotent};
+use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
+use sqlx::{PgConnection, Postgres};
+use tokio::task::JoinSet;
+
+async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
+    if !idem_tests::without_server("postgres") {
+        Db::test(test).await;
+    }
+}
+
+/// [B25] The losers of a race meet 40001 above read committed; run again, they see the winner.
+async fn duplicates_race(db: &Db<Postgres>, setup: &'static str) {
+    let engine = Engine::start(db.pool_with(8, setup).await).await.unwrap();
+    let mut tasks = JoinSet::new();
+    for id in 0..64 {
+        let engine = engine.clone();
+        let msg = Message::new(format!("e{}", id % 8), [Step::Effect("e")]);
+        tasks.spawn(async move { deliver(&engine, &msg).await });
+    }
+    let ended = tasks.join_all().await;
+    assert_eq!(ended.iter().filter(|ended| **ended == Delivered::Applied).count(), 8, "{ended:?}");
+    assert_eq!(ended.iter().filter(|ended| **ended == Delivered::Duplicate).count(), 56, "{ended:?}");
+    assert_eq!((db.effects("e").await, db.keys().await), (8, 8));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicates_race_under_repeatable_read() {
+    test(async |db| duplicates_race(&db, "SET default_transaction_isolation = 'repeatable read'").await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicates_race_under_serializable() {
+    test(async |db| duplicates_race(&db, "SET default_transaction_isolation = 'serializable'").await).await;
+}
+
+#[idempotent(key(id), retention = "1d", name = "tests.settings")]
+async fn settings(tx: &mut PgConnection, id: &str) -> sqlx::Result<(String, String)> {
+    let lock_timeout = sqlx::query_scalar("SHOW lock_timeout").fetch_one(&mut *tx).await?;
+    let isolation = sqlx::query_scalar("SHOW transaction_isolation").fetch_one(tx).await?;
+    Ok((lock_timeout, isolation))
+}
+
+/// The bound is for the wait at the key; the handler's own waits are as the database is configured.
+#[tokio::test]
+async fn the_handler_keeps_its_lock_timeout_and_gets_the_isolation() {
+    test(async |db| {
+        let pool = db.pool_with(1, "SET lock_timeout = '42s'").await;
+        let engine = Engine::builder(pool).isolation(Isolation::Serializable).start().await.unwrap();
+        let seen = settings(&engine, "e1").await.unwrap().into_value().unwrap();
+        assert_eq!(seen, ("42s".to_owned(), "serializable".to_owned()));
+        let plain = db.engine(1).await;
+        let seen = settings(&plain, "e2").await.unwrap().into_value().unwrap();
+        assert_eq!(seen, ("0".to_owned(), "read committed".to_owned()));
+    })
+    .await;
+}
+
+/// A handler may use savepoints, sqlx's or its own.
+#[idempotent(key(id), retention = "1d", name = "tests.savepoints")]
+async fn savepoints(tx: &mut sqlx::Transaction<'_, Postgres>, id: &str) -> sqlx::Result<()> {
+    use sqlx::{Acquire, Executor};
+    let mut inner = tx.begin().await?;
+    assert!(inner.execute("SELECT * FROM no_such_table").await.is_err());
+    inner.rollback().await?;
+    let mut inner = tx.begin().await?;
+    inner.execute("INSERT INTO effect (note) VALUES ('inner')").await?;
+    inner.commit().await?;
+    tx.execute("SAVEPOINT mine; INSERT INTO effect (note) VALUES ('outer'); RELEASE mine").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn savepoints_in_the_handler_are_no_escape() {
+    test(async |db| {
+        let engine = db.engine(1).await;
+        assert!(savepoints(&engine, "e1").await.unwrap().is_applied());
+        assert!(savepoints(&engine, "e1").await.unwrap().is_duplicate());
+        assert_eq!((db.effects("inner").await, db.effects("outer").await), (1, 1));
+    })
+    .await;
+}
+
+/// A nested transaction that the handler leaves open is committed with the rest, as its Ok says.
+#[tokio::test]
+async fn a_doomed_savepoint_dooms_the_whole() {
+    test(async |db| {
+        let engine = db.engine(1).await;
+        let msg = Message::new(
+            "e1",
+            [
+                Step::Effect("e1"),
+                Step::Sql("SAVEPOINT mine".into()),
+                Step::Ignored("SELECT * FROM no_such_table".into()),
+            ],
+        );
+        assert_eq!(deliver(&engine, &msg).await, Delivered::Refused(ErrorKind::Aborted));
+        assert_eq!((db.keys().await, db.effects("e1").await), (0, 0));
+    })
+    .await;
+}
+
+/// The server has nothing to complain of: it logs a warning, and sends it, for each COMMIT or ROLLBACK that has no
+/// transaction.
+#[tokio::test]
+async fn a_delivery_leaves_no_warning_and_no_open_transaction() {
+    test(async |db| {
+        let engine = db.engine(1).await;
+        let (logs, _guard) = Logs::capture();
+        for id in 0..5 {
+            assert_eq!(deliver(&engine, &Message::new(format!("e{id}"), [])).await, Delivered::Applied);
+            assert_eq!(deliver(&engine, &Message::new(format!("e{id}"), [])).await, Delivered::Duplicate);
+            assert_eq!(deliver(&engine, &Message::new(format!("f{id}"), [Step::Fail])).await, Delivered::Failed);
+        }
+        let mut conn = engine.pool().acquire().await.unwrap();
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *conn).await.unwrap();
+        let open = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND state <> 'idle'");
+        assert_eq!(db.number(&open).await, 0);
+        assert_eq!(logs.up_to(tracing::Level::WARN), Vec::<String>::new());
+        // The judge of the judge: such a warning would have been seen.
+        sqlx::raw_sql("ROLLBACK").execute(&mut *conn).await.unwrap();
+        assert_eq!(logs.up_to(tracing::Level::WARN).len(), 1);
+    })
+    .await;
+}
+
+/// Under `replay` the result is written after the body, and a doomed transaction is still called what it is.
+#[idempotent(key(id), retention = "1d", name = "tests.doomed_replay", replay)]
+async fn doomed_replay(tx: &mut PgConnection, id: &str) -> sqlx::Result<u8> {
+    drop(sqlx::raw_sql("SELECT * FROM no_such_table").execute(tx).await);
+    Ok(7)
+}
+
+#[tokio::test]
+async fn a_doomed_transaction_under_replay_is_aborted() {
+    test(async |db| {
+        let engine = db.engine(1).await;
+        let error = doomed_replay(&engine, "e1").await.unwrap_err();
+        assert_eq!(error.kind(), Some(ErrorKind::Aborted), "{error}");
+        assert_eq!(perform(&engine, &Message::new("e1", [])).await.unwrap().into_value(), Some(1));
+    })
+    .await;
+}

@@ -1,0 +1,100 @@
+//! What only SQLite does.
+
+use std::time::Duration;
+
+use idem_runtime::{Engine, ErrorKind, idempotent, migrate};
+use idem_tests::{Db, Delivered, Message, Step, deliver};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
+use sqlx::{Sqlite, SqliteConnection};
+use tokio::task::JoinSet;
+
+/// Reads before it writes: a deferred transaction would fail as busy here.
+#[idempotent(key(id), retention = "1d", name = "tests.reads_first")]
+async fn reads_first(tx: &mut SqliteConnection, id: &i64) -> sqlx::Result<()> {
+    let cents: i64 = sqlx::query_scalar("SELECT cents FROM account WHERE id = 1").fetch_one(&mut *tx).await?;
+    sqlx::query("UPDATE account SET cents = ? WHERE id = 1").bind(cents + 1).execute(tx).await?;
+    Ok(())
+}
+
+/// [B30]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_tasks_write_without_a_busy_error() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(16).await;
+        let mut tasks = JoinSet::new();
+        for worker in 0..16 {
+            let engine = engine.clone();
+            tasks.spawn(async move {
+                for id in (worker..500).step_by(16) {
+                    assert!(reads_first(&engine, &id).await.unwrap().is_applied());
+                }
+            });
+        }
+        tasks.join_all().await;
+        assert_eq!((db.number("SELECT cents FROM account WHERE id = 1").await, db.keys().await), (500, 500));
+    })
+    .await;
+}
+
+/// A database in memory lives as long as its connection, which no cancelled or failed delivery may close.
+#[tokio::test]
+async fn a_database_in_memory_survives_whatever_handlers_do() {
+    // sqlx closes a connection when an acquire is cancelled while it tests it, which is not ours to prevent.
+    let options = SqlitePoolOptions::new().max_connections(1).test_before_acquire(false);
+    let pool = options.connect("sqlite::memory:").await.unwrap();
+    sqlx::raw_sql("CREATE TABLE effect (note TEXT)").execute(&pool).await.unwrap();
+    migrate(&pool).await.unwrap();
+    let engine = Engine::start(pool.clone()).await.unwrap();
+    for cut in 0..100 {
+        let msg = Message::new(format!("cut {cut}"), [Step::Effect("cut")]);
+        drop(tokio::time::timeout(Duration::from_micros(cut * 10), deliver(&engine, &msg)).await);
+    }
+    for (id, steps) in [("panic", vec![Step::Panic]), ("fail", vec![Step::Fail])] {
+        assert!(!deliver(&engine, &Message::new(id, steps)).await.is_acked());
+    }
+    for sql in ["COMMIT", "ROLLBACK"] {
+        let escape = Message::new(sql, [Step::Sql(sql.into())]);
+        assert_eq!(deliver(&engine, &escape).await, Delivered::Refused(ErrorKind::Escaped));
+    }
+    assert_eq!(deliver(&engine, &Message::new("last", [Step::Effect("last")])).await, Delivered::Applied);
+    let last: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM effect WHERE note = 'last'").fetch_one(&pool).await.unwrap();
+    assert_eq!(last, 1);
+}
+
+#[tokio::test]
+async fn a_file_without_write_permission_is_read_only() {
+    Db::<Sqlite>::test(async |db| {
+        let options = SqliteConnectOptions::new().filename(db.place().path.join("test.sqlite")).read_only(true);
+        let pool = SqlitePoolOptions::new().connect_with(options).await.unwrap();
+        let engine = Engine::start(pool).await.unwrap();
+        let msg = Message::new("e1", [Step::Effect("e1")]);
+        assert_eq!(deliver(&engine, &msg).await, Delivered::Refused(ErrorKind::ReadOnly));
+        assert_eq!((msg.runs(), db.keys().await), (0, 0));
+    })
+    .await;
+}
+
+/// Without WAL a reader can make the COMMIT itself busy; the transaction is run again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_busy_commit_is_no_loss() {
+    let place = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(place.path().join("rollback.sqlite"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Delete)
+        .busy_timeout(Duration::from_millis(10));
+    let pool = SqlitePoolOptions::new().max_connections(2).connect_with(options).await.unwrap();
+    migrate(&pool).await.unwrap();
+    sqlx::raw_sql("CREATE TABLE effect (note TEXT)").execute(&pool).await.unwrap();
+    let engine = Engine::builder(pool.clone()).max_runs(2).start().await.unwrap();
+    let mut reader = pool.begin().await.unwrap();
+    sqlx::query("SELECT * FROM effect").fetch_all(&mut *reader).await.unwrap();
+    let msg = Message::new("e1", [Step::Effect("e1")]);
+    assert_eq!(deliver(&engine, &msg).await, Delivered::Refused(ErrorKind::Contention));
+    assert_eq!(msg.runs(), 2);
+    reader.rollback().await.unwrap();
+    assert_eq!(deliver(&engine, &msg).await, Delivered::Applied);
+    let effects: i64 = sqlx::query_scalar("SELECT count(*) FROM effect").fetch_one(&pool).await.unwrap();
+    assert_eq!(effects, 1);
+}
