@@ -13,3 +13,12 @@ pub use db::Db;
 pub use logs::Logs;
 pub use script::{Delivered, Message, Step, deliver, perform, say};
 pub use stores::{TestStore, without_server};
+
+/// The Rust blocks of the documentation are compiled and run. The README's are the runtime crate's own.
+#[cfg(doctest)]
+mod docs {
+    #[doc = include_str!("../../docs/ARCHITECTURE.md")]
+    mod architecture {}
+    #[doc = include_str!("../../docs/telemetry.md")]
+    mod telemetry {}
+}
