@@ -1,28 +1,11 @@
-//! The attribute's grammar. Every option keeps its name and its value, with their places in the source.
+//! What the attribute says: every option with its value, and with its place in the source.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
-use syn::{Expr, LitStr, Path, Token};
+use syn::{Expr, LitStr, Path};
 
-use crate::diag::{Errors, did_you_mean};
-use crate::key;
-
-/// Every option, in the order in which messages list them.
-const OPTIONS: [&str; 7] = ["key", "retention", "name", "occurred_at", "fingerprint", "replay", "crate"];
-
-/// Names that people use for an option.
-const SYNONYMS: [(&str, &str); 8] = [
-    ("id", "key"),
-    ("keys", "key"),
-    ("idempotency_key", "key"),
-    ("ttl", "retention"),
-    ("expires", "retention"),
-    ("expires_after", "retention"),
-    ("window", "retention"),
-    ("timestamp", "occurred_at"),
-];
+use crate::diag::Errors;
+use crate::handler::Handler;
+use crate::option::{Arg, Value, meant};
 
 /// An option's value, and where its name stands.
 pub(crate) struct Given<T> {
@@ -46,6 +29,8 @@ pub(crate) struct Args {
     pub(crate) fingerprint: Option<Given<Vec<Expr>>>,
     pub(crate) replay: Option<Given<()>>,
     pub(crate) krate: Option<Given<Path>>,
+    /// The options that are there but could not be read. They are not missing.
+    unread: Vec<&'static str>,
 }
 
 impl Args {
@@ -53,9 +38,12 @@ impl Args {
     pub(crate) fn read(tokens: TokenStream, errors: &Errors) -> Self {
         let mut args = Self::default();
         for chunk in split_at_commas(tokens) {
-            match syn::parse2::<Arg>(chunk) {
+            match syn::parse2::<Arg>(chunk.clone()) {
                 Ok(arg) => args.put(arg, errors),
-                Err(error) => errors.push(error),
+                Err(error) => {
+                    args.unread.extend(mentioned(chunk));
+                    errors.push(error);
+                }
             }
         }
         args
@@ -73,6 +61,25 @@ impl Args {
             Value::Crate(value) => set(&mut self.krate, at, value, errors),
         }
     }
+
+    pub(crate) fn lacks_key(&self) -> bool {
+        self.key.is_none() && !self.unread.contains(&"key")
+    }
+
+    pub(crate) fn lacks_retention(&self) -> bool {
+        self.retention.is_none() && !self.unread.contains(&"retention")
+    }
+
+    /// The handler's name: the given one, or the function's own.
+    pub(crate) fn name_of(&self, handler: &Handler) -> String {
+        self.name.as_ref().map_or_else(|| handler.plain_name(), |name| name.value.value())
+    }
+
+    /// Every expression over the handler's parameters.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let lists = self.key.iter().chain(&self.fingerprint).flat_map(|given| &given.value);
+        lists.chain(self.occurred_at.iter().map(|given| &given.value))
+    }
 }
 
 fn set<T>(slot: &mut Option<Given<T>>, option: &Ident, value: T, errors: &Errors) {
@@ -88,75 +95,12 @@ fn set<T>(slot: &mut Option<Given<T>>, option: &Ident, value: T, errors: &Errors
     }
 }
 
-struct Arg {
-    option: Ident,
-    value: Value,
-}
-
-enum Value {
-    Key(Vec<Expr>),
-    Retention(RetentionArg),
-    Name(LitStr),
-    OccurredAt(Expr),
-    Fingerprint(Vec<Expr>),
-    Replay,
-    Crate(Path),
-}
-
-impl Parse for Arg {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let option = input.call(Ident::parse_any)?;
-        let value = match option.to_string().as_str() {
-            "key" => Value::Key(key::parts(input)?),
-            "fingerprint" => Value::Fingerprint(key::parts(input)?),
-            "retention" => {
-                input.parse::<Token![=]>()?;
-                Value::Retention(if input.peek(LitStr) {
-                    RetentionArg::Text(input.parse()?)
-                } else {
-                    RetentionArg::Const(input.parse()?)
-                })
-            }
-            "name" => {
-                input.parse::<Token![=]>()?;
-                Value::Name(input.parse()?)
-            }
-            "occurred_at" => {
-                input.parse::<Token![=]>()?;
-                Value::OccurredAt(key::one(input)?)
-            }
-            "replay" => Value::Replay,
-            "crate" => {
-                input.parse::<Token![=]>()?;
-                Value::Crate(input.call(Path::parse_mod_style)?)
-            }
-            unknown => return Err(unknown_option(&option, unknown)),
-        };
-        if !input.is_empty() {
-            return Err(
-                input.error(format!("unexpected text after the value of `{option}`; options are separated by commas"))
-            );
-        }
-        Ok(Self { option, value })
-    }
-}
-
-fn unknown_option(option: &Ident, word: &str) -> syn::Error {
-    let meant = SYNONYMS
-        .iter()
-        .find(|(synonym, _)| *synonym == word)
-        .map(|(_, option)| *option)
-        .or_else(|| did_you_mean(word, OPTIONS));
-    let help = match meant {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the options are {}", OPTIONS.map(|option| format!("`{option}`")).join(", ")),
-    };
-    syn::Error::new(
-        option.span(),
-        format!(
-            "unknown option `{word}`\nhelp: {help}\nnote: an option that is ignored would be a guarantee that is not given"
-        ),
-    )
+/// The options that a piece which cannot be read was meant to give.
+fn mentioned(chunk: TokenStream) -> impl Iterator<Item = &'static str> {
+    chunk.into_iter().filter_map(|token| match token {
+        TokenTree::Ident(word) => meant(&word.to_string()),
+        _ => None,
+    })
 }
 
 /// Cuts at the commas outside brackets. Empty pieces are trailing commas and the like.
@@ -165,11 +109,7 @@ fn split_at_commas(tokens: TokenStream) -> Vec<TokenStream> {
     for token in tokens {
         match token {
             TokenTree::Punct(punct) if punct.as_char() == ',' => chunks.push(TokenStream::new()),
-            token => {
-                if let Some(chunk) = chunks.last_mut() {
-                    token.to_tokens(chunk);
-                }
-            }
+            token => chunks.last_mut().into_iter().for_each(|chunk| chunk.extend([token.clone()])),
         }
     }
     chunks.retain(|chunk| !chunk.is_empty());

@@ -1,6 +1,7 @@
 //! One `refuse_*` function per rule. The heading of the same name in `docs/diagnostics.md` says more.
 
 use proc_macro2::Span;
+use syn::Expr;
 use syn::spanned::Spanned;
 
 use crate::args::{Args, RetentionArg};
@@ -14,7 +15,7 @@ pub(crate) fn refuse(args: &Args, handler: &Handler, errors: &Errors) {
     refuse_empty_key(args, errors);
     refuse_missing_retention(args, errors);
     refuse_unreadable_retention(args, errors);
-    refuse_bad_name(args, errors);
+    refuse_bad_name(args, handler, errors);
     refuse_not_async(handler, errors);
     refuse_no_transaction(handler, errors);
     refuse_no_message(handler, errors);
@@ -23,7 +24,7 @@ pub(crate) fn refuse(args: &Args, handler: &Handler, errors: &Errors) {
 
 /// Nothing else can tell a redelivery from a new event.
 fn refuse_missing_key(args: &Args, errors: &Errors) {
-    if args.key.is_none() {
+    if args.lacks_key() {
         errors.refuse(
             Span::call_site(),
             "this handler has no key",
@@ -48,7 +49,7 @@ fn refuse_empty_key(args: &Args, errors: &Errors) {
 /// Keys that are kept for ever slow down every delivery; keys that are dropped too early double an effect. So the window
 /// is a decision, and it is written down.
 fn refuse_missing_retention(args: &Args, errors: &Errors) {
-    if args.retention.is_none() {
+    if args.lacks_retention() {
         errors.refuse(
             Span::call_site(),
             "this handler has no retention",
@@ -61,34 +62,55 @@ fn refuse_missing_retention(args: &Args, errors: &Errors) {
 
 /// A window that is misread is a window that is wrong.
 fn refuse_unreadable_retention(args: &Args, errors: &Errors) {
-    let Some(RetentionArg::Text(text)) = args.retention.as_ref().map(|given| &given.value) else {
-        return;
-    };
-    if let Err(reason) = duration::seconds(&text.value()) {
-        errors.refuse(
-            text.span(),
-            format_args!("the retention `{}` {reason}", text.value()),
-            "write a whole number with a unit: `s`, `m`, `h`, `d` or `w`, as in \"7d\" or \"1d12h\"",
-            "months and years have no fixed length, and a bare number means seconds to one reader and days to another",
-        );
+    const WHY: &str =
+        "months and years have no fixed length, and a bare number is seconds to one reader and days to another";
+    match args.retention.as_ref().map(|given| &given.value) {
+        Some(RetentionArg::Text(text)) => {
+            let value = text.value();
+            if let Err(reason) = duration::seconds(&value) {
+                let what = format!("the retention `{value}` {reason}");
+                match duration::meant(&value) {
+                    Some(meant) => errors.refuse(text.span(), what, format_args!("`retention = \"{meant}\"`"), WHY),
+                    None => errors.refuse(text.span(), what, format_args!("{UNITS}"), WHY),
+                }
+            }
+        }
+        Some(RetentionArg::Const(number)) if is_number(number) => {
+            errors.refuse(number.span(), "a retention is a text with a unit", UNITS, WHY);
+        }
+        _ => {}
+    }
+}
+
+/// How a retention is written.
+const UNITS: &str = "a whole number with one of the units `s`, `m`, `h`, `d`, `w`: `retention = \"7d\"`";
+
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Unary(unary) => is_number(&unary.expr),
+        _ => false,
     }
 }
 
 /// The name is the first half of every stored key, so it must mean the same in every database and every tool.
-fn refuse_bad_name(args: &Args, errors: &Errors) {
-    let Some(name) = &args.name else {
+fn refuse_bad_name(args: &Args, handler: &Handler, errors: &Errors) {
+    const WHY: &str = "the name is stored with every key, and must compare the same in every database";
+    let name = args.name_of(handler);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/-".contains(c);
+    if (1..=128).contains(&name.len()) && name.chars().all(is_plain) {
         return;
-    };
-    let text = name.value.value();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/-".contains(c);
-    if text.is_empty() || text.len() > 128 || !text.chars().all(plain) {
-        errors.refuse(
-            name.value.span(),
-            "a handler's name is 1 to 128 of the characters A-Z, a-z, 0-9 and `._:/-`",
-            "`name = \"billing.credit_balance\"`",
-            "the name is stored with every key, and must compare the same in every database",
-        );
     }
+    let (at, whose) = match &args.name {
+        Some(given) => (given.value.span(), ""),
+        None => (handler.name().span(), ", and the function's own name cannot be it"),
+    };
+    errors.refuse(
+        at,
+        format_args!("a handler's name is 1 to 128 of the characters A-Z, a-z, 0-9 and `._:/-`{whose}"),
+        "`name = \"billing.credit_balance\"`",
+        WHY,
+    );
 }
 
 /// The engine awaits the body inside its transaction.

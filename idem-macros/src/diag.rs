@@ -23,7 +23,7 @@ impl Errors {
 
     /// A refusal: what is wrong, a line that can be pasted instead, and why it matters.
     pub(crate) fn refuse(&self, at: Span, what: impl Display, help: impl Display, why: impl Display) {
-        self.push(syn::Error::new(at, format!("{what}\nhelp: {help}\nnote: {why}")));
+        self.push(refusal(at, what, help, why));
     }
 
     /// All of them as one, or `None`.
@@ -43,6 +43,11 @@ impl Drop for Errors {
             "a declaration's errors were collected and never reported"
         );
     }
+}
+
+/// The text of a refusal, which rustc indents below its first line.
+pub(crate) fn refusal(at: Span, what: impl Display, help: impl Display, why: impl Display) -> syn::Error {
+    syn::Error::new(at, format!("{what}\nhelp: {help}\nnote: {why}"))
 }
 
 /// The known word that `word` was probably meant to be.

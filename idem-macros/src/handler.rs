@@ -1,7 +1,7 @@
 //! The annotated function, taken apart. No judgement here: what is not as it should be is left out.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::format_ident;
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
     Attribute, FnArg, GenericParam, Pat, PatType, Receiver, ReceiverKind, ReturnType, Signature, Type, TypeReference,
@@ -32,10 +32,19 @@ pub(crate) struct Param<'a> {
 impl Param<'_> {
     /// The type behind a shared reference; `None` for a parameter that is moved.
     pub(crate) fn borrowed(&self) -> Option<&Type> {
-        match self.ty {
+        match bare(self.ty) {
             Type::Reference(TypeReference { mutability: None, elem, .. }) => Some(elem),
             _ => None,
         }
+    }
+}
+
+/// A type without the brackets around it, and without the invisible ones around what a `macro_rules!` was given.
+pub(crate) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        ty => ty,
     }
 }
 
@@ -48,8 +57,8 @@ impl Handler {
                 errors.refuse(
                     error.span(),
                     "only a function with a body can be a handler",
-                    "write `async fn handler(tx: &mut sqlx::Transaction<'_, sqlx::Sqlite>, msg: &Message) -> Result<(), Error> { … }`",
-                    format_args!("the compiler's own words: {error}"),
+                    "`async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> { … }`",
+                    format_args!("the attribute expected something else here: {error}"),
                 );
                 None
             }
@@ -58,6 +67,11 @@ impl Handler {
 
     pub(crate) fn name(&self) -> &Ident {
         &self.sig.ident
+    }
+
+    /// The name without `r#`.
+    pub(crate) fn plain_name(&self) -> String {
+        self.name().unraw().to_string()
     }
 
     pub(crate) fn receiver(&self) -> Option<&Receiver> {
@@ -83,7 +97,7 @@ impl Handler {
 
     /// The type behind the first parameter's `&mut`.
     pub(crate) fn transaction(&self) -> Option<&Type> {
-        match &*self.typed().next()?.ty {
+        match bare(&self.typed().next()?.ty) {
             Type::Reference(TypeReference { mutability: Some(_), elem, .. }) => Some(elem),
             _ => None,
         }
@@ -130,7 +144,7 @@ impl Handler {
 fn param_name(pat: &Pat, index: usize) -> Ident {
     match pat {
         Pat::Ident(pat) if pat.subpat.is_none() => pat.ident.clone(),
-        _ => format_ident!("__idem_arg{index}", span = Span::mixed_site()),
+        _ => Ident::new(&format!("__idem_arg{index}"), Span::mixed_site()),
     }
 }
 
@@ -139,10 +153,24 @@ impl Parse for Handler {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
         let sig = input.parse()?;
-        let body: proc_macro2::Group = input.parse()?;
-        if body.delimiter() != proc_macro2::Delimiter::Brace {
-            return Err(syn::Error::new(body.span(), "expected a function body in braces"));
-        }
-        Ok(Self { attrs, vis, sig, body: proc_macro2::TokenTree::Group(body).into() })
+        let body = input.call(body)?;
+        Ok(Self { attrs, vis, sig, body })
     }
+}
+
+/// One group in braces. A `macro_rules!` hands a block on in invisible brackets.
+fn body(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let place = input.span();
+    let mut token: TokenTree = input.parse()?;
+    while let TokenTree::Group(group) = &token {
+        match group.delimiter() {
+            Delimiter::Brace => return Ok(token.into()),
+            Delimiter::None => match group.stream().into_iter().next() {
+                Some(inside) => token = inside,
+                None => break,
+            },
+            _ => break,
+        }
+    }
+    Err(syn::Error::new(place, "expected a body in braces"))
 }

@@ -1,8 +1,8 @@
 //! Implementation detail of [`idem-runtime`](https://docs.rs/idem-runtime): depend on that, and write
 //! `use idem_runtime::idempotent;`.
 //!
-//! The stages, in this order: `args` and `handler` read, `key` and `duration` read what stands inside arguments, `check`
-//! refuses, `expand` prints. `diag` shapes messages, `paths` knows the runtime's names, `fallback` prints what is left
+//! The stages, in this order: `args` and `handler` read, with `option`, `key` and `duration` for what stands inside, `check`
+//! refuses, `expand` prints. `diag` shapes messages, `text` turns tokens back into text, `fallback` prints what is left
 //! after a refusal.
 
 mod args;
@@ -13,7 +13,9 @@ mod expand;
 mod fallback;
 mod handler;
 mod key;
-mod paths;
+mod option;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use proc_macro2::TokenStream;
@@ -37,7 +39,7 @@ fn transform(args: TokenStream, item: &TokenStream) -> TokenStream {
     };
     check::refuse(&args, &handler, &errors);
     match errors.finish() {
-        None => expand::handler(&args, &handler),
-        refused => fallback::stub(refused, &args, &handler),
+        None => expand::handler(&args, &handler).unwrap_or_else(|| item.clone()),
+        refused => fallback::refused(refused, &args, &handler, item),
     }
 }

@@ -24,12 +24,11 @@ fn print(tokens: TokenStream, text: &mut String) {
                 print(group.stream(), text);
                 text.push_str(close);
             }
-            TokenTree::Punct(punct) => {
-                text.push(punct.as_char());
-                if punct.as_char() == ',' {
-                    text.push(' ');
-                }
-            }
+            TokenTree::Punct(punct) => match punct.as_char() {
+                separator @ (',' | ';') => text.extend([separator, ' ']),
+                '+' => text.push_str(" + "),
+                other => text.push(other),
+            },
             word => {
                 if text.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '"') {
                     text.push(' ');
@@ -49,5 +48,7 @@ mod tests {
         assert_eq!(super::compact(&quote!(msg.order_id)), "msg.order_id");
         assert_eq!(super::compact(&quote!(kind_of(&msg.body, 7 as u8))), "kind_of(&msg.body, 7 as u8)");
         assert_eq!(super::compact(&quote!(billing::Paid<'_>)), "billing::Paid<'_>");
+        assert_eq!(super::compact(&quote!(Box<dyn Event + Send>)), "Box<dyn Event + Send>");
+        assert_eq!(super::compact(&quote!([u8; 4])), "[u8; 4]");
     }
 }

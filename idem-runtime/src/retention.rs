@@ -146,3 +146,17 @@ pub enum RetentionError {
     #[error("a retention is at most a hundred years")]
     TooLong,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Retention;
+
+    /// The same table as in `idem-macros`, whose parser must agree.
+    #[test]
+    fn the_shared_table_of_durations_holds() {
+        for row in include_str!("../../tests/data/durations.txt").lines().filter(|row| !row.starts_with('#')) {
+            let (text, expected) = row.split_once(" => ").unwrap();
+            assert_eq!(text.parse().ok().map(Retention::as_secs), expected.parse().ok(), "{row}");
+        }
+    }
+}

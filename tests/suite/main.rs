@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "test names say what they test")]
 
 mod conformance;
+mod fidelity;
 mod key_vectors;
 #[cfg(feature = "servers")]
 mod lost_reply;

@@ -1,0 +1,116 @@
+//! The handler as a type that consumers can run, where its parameters allow that.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::visit::{self, Visit};
+use syn::visit_mut::VisitMut;
+use syn::{Lifetime, Type, TypeImplTrait, TypeReference};
+
+use super::{Declaration, local};
+use crate::handler::bare;
+
+impl Declaration<'_> {
+    pub(super) fn implementation(&self) -> Option<TokenStream> {
+        let Self { rt, handler, output, .. } = self;
+        let ((message, state), tx) = (self.runnable()?, self.static_tx());
+        let (name, key, call) = (handler.name(), self.key_method(state.is_some()), self.call_method(state.is_some()));
+        let state = state.map_or_else(|| quote!(()), |state| quote!(#state));
+        let deprecated = self.is_deprecated().then(|| quote!(#[allow(deprecated)]));
+        Some(quote! {
+            #deprecated
+            impl #rt::Handler<<#tx as #rt::TxParam>::Store> for #name {
+                type Message = #message;
+                type State = #state;
+                type Ok = <#output as #rt::HandlerResult>::Ok;
+                type Err = <#output as #rt::HandlerResult>::Err;
+
+                const META: &'static #rt::HandlerMeta = #name::META;
+
+                #key
+                #call
+            }
+        })
+    }
+
+    /// The types of message and state, if a consumer can hold them.
+    fn runnable(&self) -> Option<(&Type, Option<&Type>)> {
+        let is_generic = !self.handler.sig.generics.params.is_empty();
+        if is_generic || !can_be_named(self.output) {
+            return None;
+        }
+        let types: Vec<_> = self.params.iter().map(|param| param.borrowed().filter(|ty| can_be_named(ty))).collect();
+        match types[..] {
+            [Some(message)] => Some((bare(message), None)),
+            [Some(message), Some(state)] => Some((bare(message), Some(bare(state)))),
+            _ => None,
+        }
+    }
+
+    /// The transaction's type where no lifetime is at hand; its store is the same for all of them.
+    fn static_tx(&self) -> Type {
+        let mut tx = self.tx.clone();
+        LifetimesToStatic.visit_type_mut(&mut tx);
+        tx
+    }
+
+    fn key_method(&self, has_state: bool) -> TokenStream {
+        let (rt, name, message) = (&self.rt, self.handler.name(), local("message"));
+        let (state, pass_state) = state_param(has_state);
+        quote! {
+            fn key(
+                #message: &Self::Message,
+                #state: &Self::State,
+            ) -> ::core::result::Result<#rt::Key, #rt::KeyError> {
+                #name::key(#message, #pass_state)
+            }
+        }
+    }
+
+    fn call_method(&self, has_state: bool) -> TokenStream {
+        let Self { rt, private, handler, output, .. } = self;
+        let (name, engine, message) = (handler.name(), local("engine"), local("message"));
+        let ((state, pass_state), tx) = (state_param(has_state), self.static_tx());
+        quote! {
+            fn call<'a>(
+                #engine: &'a #rt::EngineFor<#tx>,
+                #message: &'a Self::Message,
+                #state: &'a Self::State,
+            ) -> #private::BoxFuture<'a, #rt::Handled<#output>> {
+                #private::Box::pin(#name(#engine, #message, #pass_state))
+            }
+        }
+    }
+}
+
+/// The name of the state parameter, and what is passed on of it.
+fn state_param(exists: bool) -> (Ident, Option<Ident>) {
+    if exists { (local("state"), Some(local("state"))) } else { (local("_state"), None) }
+}
+
+/// Whether the type can be written down outside the signature: no elided or named lifetime, no `impl Trait`.
+fn can_be_named(ty: &Type) -> bool {
+    struct Find(bool);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
+            self.0 |= lifetime.ident != "static";
+        }
+        fn visit_type_reference(&mut self, reference: &'ast TypeReference) {
+            self.0 |= reference.lifetime.is_none();
+            visit::visit_type_reference(self, reference);
+        }
+        fn visit_type_impl_trait(&mut self, _: &'ast TypeImplTrait) {
+            self.0 = true;
+        }
+    }
+    let mut find = Find(false);
+    find.visit_type(ty);
+    !find.0
+}
+
+struct LifetimesToStatic;
+
+impl VisitMut for LifetimesToStatic {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        lifetime.ident = Ident::new("static", lifetime.ident.span());
+    }
+}

@@ -1,0 +1,162 @@
+//! The grammar of one option.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{Expr, LitStr, Path, Token, token};
+
+use crate::args::RetentionArg;
+use crate::diag::{did_you_mean, refusal};
+use crate::key;
+
+/// Every option, in the order in which messages list them, and how it is written.
+const OPTIONS: [(&str, &str); 7] = [
+    ("key", "key(msg.order_id)"),
+    ("retention", "retention = \"7d\""),
+    ("name", "name = \"billing.credit\""),
+    ("occurred_at", "occurred_at = msg.created_at"),
+    ("fingerprint", "fingerprint(msg.cents)"),
+    ("replay", "replay"),
+    ("crate", "crate = our_crate::idem_runtime"),
+];
+
+/// Names that people use for an option.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("id", "key"),
+    ("keys", "key"),
+    ("idempotency_key", "key"),
+    ("ttl", "retention"),
+    ("expires", "retention"),
+    ("expires_after", "retention"),
+    ("window", "retention"),
+    ("timestamp", "occurred_at"),
+];
+
+/// One option as written.
+pub(crate) struct Arg {
+    pub(crate) option: Ident,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value {
+    Key(Vec<Expr>),
+    Retention(RetentionArg),
+    Name(LitStr),
+    OccurredAt(Expr),
+    Fingerprint(Vec<Expr>),
+    Replay,
+    Crate(Path),
+}
+
+/// The option that a word names, or was probably meant to name.
+pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == word).map(|(_, option)| *option);
+    synonym.or_else(|| did_you_mean(word, OPTIONS.map(|(option, _)| option)))
+}
+
+impl Parse for Arg {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let option = match input.call(Ident::parse_any) {
+            Ok(option) => option,
+            Err(error) => return Err(no_option(&error)),
+        };
+        let value = match option.to_string().as_str() {
+            "key" => Value::Key(list(input, &option)?),
+            "fingerprint" => Value::Fingerprint(list(input, &option)?),
+            "retention" => Value::Retention(assigned(input, &option, retention)?),
+            "name" => Value::Name(assigned(input, &option, |input: ParseStream<'_>| input.parse())?),
+            "occurred_at" => Value::OccurredAt(assigned(input, &option, key::one)?),
+            "crate" => Value::Crate(assigned(input, &option, Path::parse_mod_style)?),
+            "replay" => Value::Replay,
+            unknown => return Err(unknown_option(input, &option, unknown)),
+        };
+        if input.is_empty() { Ok(Self { option, value }) } else { Err(too_much(input, &option)) }
+    }
+}
+
+fn retention(input: ParseStream<'_>) -> syn::Result<RetentionArg> {
+    if input.peek(LitStr) { input.parse().map(RetentionArg::Text) } else { input.parse().map(RetentionArg::Const) }
+}
+
+fn list(input: ParseStream<'_>, option: &Ident) -> syn::Result<Vec<Expr>> {
+    if input.peek(token::Paren) || input.peek(Token![=]) { key::parts(input) } else { Err(no_value(option)) }
+}
+
+fn assigned<T>(
+    input: ParseStream<'_>,
+    option: &Ident,
+    value: impl Fn(ParseStream<'_>) -> syn::Result<T>,
+) -> syn::Result<T> {
+    if !input.peek(Token![=]) {
+        return Err(no_value(option));
+    }
+    input.parse::<Token![=]>()?;
+    value(input).map_err(|error| {
+        let help = format!("`{}`", example(option));
+        let why = "what cannot be read cannot be promised";
+        refusal(error.span(), format_args!("the value of `{option}` cannot be read: {error}"), help, why)
+    })
+}
+
+fn example(option: &Ident) -> &'static str {
+    let option = option.to_string();
+    OPTIONS.iter().find(|(name, _)| *name == option).map_or("", |(_, example)| example)
+}
+
+fn no_option(error: &syn::Error) -> syn::Error {
+    refusal(
+        error.span(),
+        "an option begins with its name",
+        "`#[idempotent(key(msg.order_id), retention = \"7d\")]`",
+        "the value alone does not say what it decides",
+    )
+}
+
+fn no_value(option: &Ident) -> syn::Error {
+    refusal(
+        option.span(),
+        format_args!("`{option}` has no value"),
+        format_args!("`{}`", example(option)),
+        "every option but `replay` is followed by `=` and its value; parts stand in brackets",
+    )
+}
+
+fn unknown_option(input: ParseStream<'_>, option: &Ident, word: &str) -> syn::Error {
+    let what = format!("unknown option `{word}`");
+    let why = "an option that is ignored would be a guarantee that is not given";
+    // `key = msg.order_id, msg.kind` arrives here as the option `msg`.
+    if input.peek(Token![.]) {
+        let help = "several parts of a key stand in brackets: `key(msg.order_id, msg.kind)`";
+        return refusal(option.span(), what, help, why);
+    }
+    match meant(word) {
+        Some(meant) => refusal(option.span(), what, format_args!("did you mean `{meant}`?"), why),
+        None => {
+            let all = OPTIONS.map(|(option, _)| format!("`{option}`")).join(", ");
+            refusal(option.span(), what, format_args!("the options are {all}"), why)
+        }
+    }
+}
+
+fn too_much(input: ParseStream<'_>, option: &Ident) -> syn::Error {
+    let why = "options are separated by commas";
+    let is_option = |word: Ident| OPTIONS.iter().any(|(name, _)| word == name);
+    if input.fork().call(Ident::parse_any).is_ok_and(is_option) {
+        return refusal(
+            input.span(),
+            "a comma is missing in front of this option",
+            format_args!("`{}, …`", example(option)),
+            why,
+        );
+    }
+    if option == "replay" {
+        return refusal(
+            input.span(),
+            "`replay` has no value",
+            "`replay`",
+            "it is on where it is written, and off elsewhere",
+        );
+    }
+    let what = format!("this does not belong to the value of `{option}`");
+    refusal(input.span(), what, format_args!("`{}`", example(option)), why)
+}

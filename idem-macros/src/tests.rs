@@ -1,0 +1,152 @@
+//! The attribute on whatever an editor or a typing hand gives it.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use proc_macro2::TokenStream;
+
+use crate::transform;
+
+const HANDLER: &str = "pub async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), Error> { BODY }";
+
+fn expand(args: &str, item: &str) -> String {
+    let (args, item): (TokenStream, TokenStream) = (args.parse().unwrap(), item.parse().unwrap());
+    transform(args, &item).to_string()
+}
+
+fn errors(args: &str, item: &str) -> usize {
+    expand(args, item).matches("compile_error").count()
+}
+
+/// Completion in a body works only if the function comes out again, whatever is half-typed in it.
+#[test]
+fn a_half_typed_body_is_kept_and_is_no_error_of_ours() {
+    for body in ["msg.", "let x = ;", "match", "sqlx::query(\"\").bind(msg.)", "{ , ; =>"] {
+        let item = HANDLER.replace("BODY", body);
+        let Ok(item_tokens) = item.parse::<TokenStream>() else {
+            continue;
+        };
+        let out = transform("key(msg.order_id), retention = \"7d\"".parse().unwrap(), &item_tokens).to_string();
+        assert!(!out.contains("compile_error"), "{out}");
+        let body: TokenStream = body.parse().unwrap();
+        assert!(out.contains(&body.to_string()), "{out}");
+    }
+}
+
+/// Completion in the attribute works only on tokens that come out again.
+#[test]
+fn a_half_typed_attribute_keeps_the_function_and_the_key() {
+    for args in ["", "key", "key(msg.order_id)", "key(msg.order_id), ret", "key(msg.order_id), retention", "key = \""] {
+        let Ok(tokens) = args.parse::<TokenStream>() else {
+            continue;
+        };
+        let out = transform(tokens, &HANDLER.parse().unwrap()).to_string();
+        assert!(out.contains("compile_error") && out.contains("async fn credit") && out.contains("BODY"), "{out}");
+        assert_eq!(args.contains("order_id"), out.contains("& (msg . order_id)"), "{out}");
+    }
+}
+
+#[test]
+fn an_item_that_is_no_handler_is_kept() {
+    for item in ["struct Paid { order_id: String }", "fn", "async fn credit(tx: &mut Tx<'_>, msg: &Paid) ->", ""] {
+        let out = expand("key(msg.order_id), retention = \"7d\"", item);
+        let item: TokenStream = item.parse().unwrap();
+        assert!(out.contains("compile_error") && out.ends_with(&item.to_string()), "{out}");
+    }
+}
+
+#[test]
+fn one_mistake_is_one_error() {
+    let ok = "key(msg.order_id), retention = \"7d\"";
+    assert_eq!(errors(ok, HANDLER), 0);
+    for args in [
+        "retention = \"7d\"",
+        "key(), retention = \"7d\"",
+        "key(msg.order_id)",
+        "key(msg.order_id) retention = \"7d\"",
+        "key(msg.order_id), retentoin = \"7d\"",
+        "key(msg.order_id), ttl = \"7d\"",
+        "key(msg.order_id), retention",
+        "key(msg.order_id), retention(\"7d\")",
+        "key, retention = \"7d\"",
+        "key = \"msg.\", retention = \"7d\"",
+        "key = msg.order_id, msg.kind, retention = \"7d\"",
+        "key(msg.order_id), retention = 7",
+        "key(msg.order_id), retention = 7 dayz",
+        "key(msg.order_id), retention = \"7d\", name = credit",
+        "key(msg.order_id), retention = \"7d\", replay = true",
+        "key(msg.order_id), retention = \"7d\", key(msg.kind)",
+    ] {
+        assert_eq!(errors(args, HANDLER), 1, "{args}: {}", expand(args, HANDLER));
+    }
+    assert_eq!(errors(ok, &HANDLER.replace("async ", "")), 1);
+    assert_eq!(errors(ok, &HANDLER.replace("&mut Transaction", "&Transaction")), 1);
+    assert_eq!(errors(ok, &HANDLER.replace(", msg: &Paid", "")), 1);
+    assert_eq!(errors(ok, &HANDLER.replace("-> Result<(), Error>", "")), 1);
+}
+
+/// Thousands of mangled attributes and functions: never a panic, always the function or an error.
+#[test]
+fn whatever_is_typed_gives_code_or_errors() {
+    const PIECES: [&str; 40] = [
+        "key",
+        "(",
+        ")",
+        "msg",
+        ".",
+        "order_id",
+        ",",
+        "=",
+        "\"7d\"",
+        "\"msg.a, msg.b\"",
+        "retention",
+        "name",
+        "replay",
+        "crate",
+        "fingerprint",
+        "occurred_at",
+        "ttl",
+        "7",
+        "-",
+        "&",
+        "::",
+        "<",
+        ">",
+        "[",
+        "]",
+        "{",
+        "}",
+        "'a",
+        "'_",
+        "mut",
+        "self",
+        "async",
+        "fn",
+        "!",
+        "?",
+        "#",
+        "\"\"",
+        "\"(\"",
+        "1.5",
+        "r#type",
+    ];
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let piece = |seed: u32, at: u32| PIECES[usize::try_from(hasher.hash_one((seed, at)) % 40).unwrap()];
+    let mut expanded = 0;
+    for seed in 0..20_000 {
+        let mangled: Vec<_> = (0..1 + seed % 9).map(|at| piece(seed, at)).collect();
+        let args =
+            ["key(msg.order_id), retention = \"7d\"", "key = \"msg.a\", ", ""][usize::try_from(seed % 3).unwrap()];
+        let args = format!("{args} {}", mangled.join(" "));
+        let item = match seed % 4 {
+            0 => HANDLER.replacen("msg", &mangled.join(" "), 1),
+            _ => HANDLER.to_owned(),
+        };
+        let (Ok(args), Ok(item)) = (args.parse::<TokenStream>(), item.parse::<TokenStream>()) else {
+            continue;
+        };
+        let out = transform(args.clone(), &item).to_string();
+        assert!(out.contains("compile_error") || out.contains("fn apply_in"), "{args}\n{item}\n{out}");
+        expanded += 1;
+    }
+    assert!(expanded > 5_000, "only {expanded} of the attributes could be read as tokens");
+}
