@@ -13,7 +13,8 @@ use crate::outcome::Settle;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure<E> {
-    /// The handler returned an error. Its transaction was rolled back: no key, no effect.
+    /// The handler returned an error. Its transaction was rolled back: no key, no effect. (A handler that commits by hand
+    /// and then loses the connection is the one case that nobody finds out.)
     Handler(Failed<E>),
     /// The engine could not apply the event, or could not prove that it did.
     Engine(Error),
@@ -127,9 +128,11 @@ struct Inner {
 pub enum ErrorKind {
     /// A part of the key is missing: empty text, no bytes, or the nil UUID.
     InvalidKey,
-    /// Another delivery of the event is still being applied, and the bounded wait for it is over.
+    /// Another delivery of the event is still being applied, and the bounded wait for it is over. On SQLite, where one
+    /// transaction writes at a time: another writer has the database.
     Busy,
-    /// Serialization failures or deadlocks, more often than the engine re-runs a transaction.
+    /// Serialization failures or deadlocks in the engine's own statements, and the transaction may not run again. Met in
+    /// a statement of the handler's, they come back as its own error.
     Contention,
     /// The handler returned `Ok`, but one of its statements had failed and the database refuses to commit.
     Aborted,
@@ -143,7 +146,8 @@ pub enum ErrorKind {
     CommitUnknown,
     /// An event with this key was applied before, with another fingerprint.
     Mismatch,
-    /// The event is older than its handler's retention, so that nobody can say whether it was applied.
+    /// The event is older than its handler's retention, so that nobody can say whether it was applied; or it is dated so
+    /// far ahead of the database's clock that its key would be purged too early.
     Expired,
     /// The stored result cannot be read as the handler's result type, or the result cannot be stored.
     Replay,
@@ -223,11 +227,11 @@ impl ErrorKind {
                 "nothing was stored; dead-letter it, and have the producer send its identifier",
             ),
             Self::Busy => (
-                "another delivery of this event is still being applied",
+                "another delivery of this event is still being applied (on SQLite: another writer has the database)",
                 "nothing was stored by this one; retry it later, do not acknowledge it",
             ),
             Self::Contention => (
-                "the transaction met serialization failures or deadlocks each time it ran",
+                "the transaction met a serialization failure or a deadlock, and may not run again",
                 "it was rolled back and nothing is stored; retry the delivery",
             ),
             Self::Aborted => (
@@ -252,7 +256,7 @@ impl ErrorKind {
                 "this one was not applied; dead-letter it, and ask the producer why one key stands for two contents",
             ),
             Self::Expired => (
-                "the event cannot be proven new, since keys of its age are purged",
+                "by its own time, the event cannot be proven new",
                 "it was not applied; dead-letter it, and check by hand whether its effect is there",
             ),
             Self::Replay => (

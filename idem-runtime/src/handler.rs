@@ -233,7 +233,8 @@ pub trait Handler<S: Store> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future rolls back: no key, no effect. The connection is closed or cleaned, never reused as it is.
+    /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
+    /// neither is. The connection is closed or cleaned, never reused as it is.
     fn call<'a>(
         engine: &'a Engine<S>,
         message: &'a Self::Message,

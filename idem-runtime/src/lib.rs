@@ -1,4 +1,4 @@
-#![doc = include_str!("../../README.md")]
+#![doc = include_str!("../README.md")]
 // Without a store nothing calls the seam below the engine, and nobody builds that but tools that try every feature.
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgres", feature = "mysql")),
@@ -20,7 +20,7 @@ mod tx;
 #[doc(hidden)]
 pub mod __private;
 
-pub use engine::{Engine, EngineBuilder, EngineFor, Isolation};
+pub use engine::{Engine, EngineBuilder, EngineFor};
 pub use error::{Error, ErrorKind, Failed, Failure};
 pub use handler::{Allowed, External, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics, Window};
 pub use idem_macros::idempotent;
@@ -28,8 +28,8 @@ pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyP
 pub use outcome::{Outcome, Seen, Settle};
 pub use registry::Registry;
 pub use retention::{Retention, RetentionError};
-pub use store::Store;
 pub use store::schema::migrate;
+pub use store::{Isolation, Store};
 pub use tx::TxParam;
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::error::Failure;
+
 /// The event's effect is in the database: this delivery put it there, or an earlier one had.
 ///
 /// Both are a success, and both are acknowledged.
@@ -50,6 +52,13 @@ pub struct Seen<T> {
 }
 
 /// What to tell the broker, or the sender of a webhook, about a delivery.
+///
+/// ```
+/// use idem_runtime::{Failure, Outcome, Settle};
+///
+/// let handled: Result<Outcome<()>, Failure<std::io::Error>> = Ok(Outcome::Applied(()));
+/// assert_eq!(Settle::of(&handled), Settle::Ack);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Settle {
@@ -59,4 +68,15 @@ pub enum Settle {
     Retry,
     /// Park it for a human: delivering it again cannot help.
     DeadLetter,
+}
+
+impl Settle {
+    /// How to settle a delivery that ended so: applied and duplicate are acknowledged, a failure never is.
+    #[must_use]
+    pub fn of<T, E>(handled: &Result<Outcome<T>, Failure<E>>) -> Self {
+        match handled {
+            Ok(_) => Self::Ack,
+            Err(failure) => failure.settle(),
+        }
+    }
 }

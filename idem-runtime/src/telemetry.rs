@@ -16,20 +16,21 @@ pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
 }
 
 /// How it ended. What needs no human is for debugging; what needs one is loud.
-pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
-    let handler = meta.name;
+pub(crate) fn ended(meta: &HandlerMeta, key: &Key, ended: &Result<Ended, Stop>) {
+    let (handler, key) = (meta.name, key.as_str());
     match ended {
-        Ok(ended) => {
-            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = ended.name(), "delivery ended");
-        }
-        Err(Stop::Handler(_)) => {
-            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = "failed", "delivery ended");
-        }
+        Ok(ended) => debug!(target: "idem", handler, key, outcome = ended.name(), "delivery ended"),
+        Err(Stop::Handler) => debug!(target: "idem", handler, key, outcome = "failed", "delivery ended"),
         Err(Stop::Engine(error)) => {
-            debug!(target: "idem", handler, key = key.map(Key::as_str), outcome = ?error.kind(), %error, "delivery ended");
+            debug!(target: "idem", handler, key, outcome = ?error.kind(), %error, "delivery ended");
             complain(handler, error);
         }
-    }
+    };
+}
+
+/// A delivery that came no further than its key.
+pub(crate) fn refused(error: &Error) {
+    complain(error.handler().unwrap_or_default(), error);
 }
 
 fn complain(handler: &str, failure: &Error) {
@@ -47,7 +48,7 @@ fn complain(handler: &str, failure: &Error) {
 /// A transaction that met contention is run once more.
 pub(crate) fn running_again(meta: &HandlerMeta, run: u32, stop: &Stop) {
     let kind = match stop {
-        Stop::Handler(_) => None,
+        Stop::Handler => None,
         Stop::Engine(error) => Some(error.kind()),
     };
     debug!(target: "idem", handler = meta.name, run, ?kind, "running the transaction again");

@@ -36,6 +36,8 @@ pub trait TestStore: Store {
     fn run<'c>(conn: &'c mut Self::Connection, sql: &str) -> BoxFuture<'c, sqlx::Result<u64>>;
     /// How many prepared statements the connection keeps.
     fn cached_statements(conn: &Self::Connection) -> usize;
+    /// Reads one number without a prepared statement; from PostgreSQL.
+    fn raw_number<'c>(conn: &'c mut Self::Connection, sql: &str) -> BoxFuture<'c, i64>;
     /// Reads one number.
     fn number<'c>(conn: &'c mut Self::Connection, sql: &str) -> BoxFuture<'c, sqlx::Result<i64>>;
 }
@@ -45,6 +47,14 @@ macro_rules! statements {
         fn run<'c>(conn: &'c mut Self::Connection, sql: &str) -> BoxFuture<'c, sqlx::Result<u64>> {
             let sql = sql.to_owned();
             Box::pin(async move { Ok(sqlx::raw_sql(AssertSqlSafe(sql)).execute(conn).await?.rows_affected()) })
+        }
+
+        fn raw_number<'c>(conn: &'c mut Self::Connection, sql: &str) -> BoxFuture<'c, i64> {
+            let sql = sql.to_owned();
+            Box::pin(async move {
+                let row = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(conn).await.unwrap();
+                sqlx::Row::try_get(&row, 0).unwrap()
+            })
         }
 
         fn cached_statements(conn: &Self::Connection) -> usize {

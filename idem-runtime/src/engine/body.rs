@@ -17,11 +17,11 @@ use sqlx::Transaction;
 
 use super::Engine;
 use super::deliver::{Ended, Stop};
-use crate::error::{Error, ErrorKind, Failed, Failure};
+use crate::error::{Failed, Failure};
 use crate::handler::{Handled, HandlerMeta, HandlerResult};
 use crate::key::{Key, KeyError};
 use crate::outcome::{Outcome, Seen};
-use crate::store::{Fault, Store};
+use crate::store::{Fault, KeyRow, Store};
 use crate::tx::TxView;
 
 /// What a run of the body came to.
@@ -40,6 +40,9 @@ pub(super) enum Verdict {
 pub(super) trait Body<S: Store>: Send {
     /// Gives the transaction back, unless a panic has taken it (dropping it has queued the rollback).
     fn run<'t>(&'t mut self, tx: Transaction<'t, S>) -> BoxFuture<'t, (Option<Transaction<'t, S>>, Verdict)>;
+
+    /// The event was applied before. Fails when the result that was stored then is not this handler's.
+    fn seen(&mut self, row: KeyRow) -> Result<(), serde_json::Error>;
 
     /// Whether the message is still there: a message that was moved into the handler and cannot be cloned is not.
     fn can_run_again(&self) -> bool;
@@ -94,6 +97,7 @@ struct Typed<'up, R: HandlerResult, F, C> {
     cause: fn(&R::Err) -> Option<&sqlx::Error>,
     ran: bool,
     result: Option<Result<R::Ok, R::Err>>,
+    seen: Option<Seen<R::Ok>>,
     bound: PhantomData<&'up ()>,
 }
 
@@ -128,6 +132,19 @@ where
         })
     }
 
+    fn seen(&mut self, row: KeyRow) -> Result<(), serde_json::Error> {
+        let result = match row.result {
+            Some(stored) => self.codec.read(&stored)?,
+            None => None,
+        };
+        self.seen = Some(Seen {
+            claimed_at: UNIX_EPOCH + micros(row.claimed_micros),
+            age: micros(row.now_micros.saturating_sub(row.claimed_micros)),
+            result,
+        });
+        Ok(())
+    }
+
     fn can_run_again(&self) -> bool {
         self.repeatable || !self.ran
     }
@@ -151,32 +168,19 @@ where
     C: Codec<R::Ok> + Send,
 {
     let Plan { meta, key, repeatable, cause } = plan;
-    let mut typed = Typed::<R, F, C> { body, codec, repeatable, cause, ran: false, result: None, bound: PhantomData };
-    let ended = engine.deliver(meta, key, &mut typed).await;
-    let result = typed.result.take();
-    match (ended, result) {
-        (Ok(Ended::Applied), Some(Ok(value))) => Ok(Outcome::Applied(value)),
-        (Ok(Ended::Duplicate(row)), _) => {
-            let result = match row.result {
-                Some(bytes) => typed.codec.read(&bytes).map_err(|error| {
-                    Error::new(ErrorKind::Replay)
-                        .detail(
-                            "the event was applied, but its stored result no longer reads as the handler's result type",
-                        )
-                        .source(error)
-                        .at(meta, None)
-                })?,
-                None => None,
-            };
-            Ok(Outcome::Duplicate(Seen {
-                claimed_at: UNIX_EPOCH + micros(row.claimed_micros),
-                age: micros(row.now_micros.saturating_sub(row.claimed_micros)),
-                result,
-            }))
-        }
-        (Err(Stop::Engine(error)), _) => Err(Failure::Engine(error)),
-        (Err(Stop::Handler(key)), Some(Err(error))) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
-        (Ok(Ended::Applied) | Err(Stop::Handler(_)), _) => unreachable!("the body's verdict is made from its result"),
+    let key = match key {
+        Ok(key) => key,
+        Err(error) => return Err(Failure::Engine(super::deliver::refuse_key(meta, error))),
+    };
+    let mut typed =
+        Typed::<R, F, C> { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData };
+    let ended = engine.deliver(meta, &key, &mut typed).await;
+    match (ended, typed.result, typed.seen) {
+        (Ok(Ended::Applied), Some(Ok(value)), _) => Ok(Outcome::Applied(value)),
+        (Ok(Ended::Duplicate), _, Some(seen)) => Ok(Outcome::Duplicate(seen)),
+        (Err(Stop::Handler), Some(Err(error)), _) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
+        (Err(Stop::Engine(error)), ..) => Err(Failure::Engine(error)),
+        (Ok(_) | Err(Stop::Handler), ..) => unreachable!("the engine ends as the body told it"),
     }
 }
 

@@ -6,8 +6,8 @@
 //!                 +-> taken ---> read the row, roll back -> Duplicate
 //! ```
 //!
-//! Every way out of [`Engine::attempt`] either ends the lease, having ended the transaction, or drops it, which takes
-//! the connection out of use. Nothing is reported as applied that was not proven.
+//! Every way out of [`Engine::attempt`] either ends the lease, having ended the transaction or queued its rollback, or
+//! drops it, which takes the connection out of use. Nothing is reported as applied that was not proven.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, UNIX_EPOCH};
@@ -24,7 +24,7 @@ use crate::clock::monotonic;
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 use crate::key::{Key, KeyError};
-use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Store, schema};
+use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Statements, Store, schema};
 use crate::telemetry;
 
 /// How far ahead of the database's clock an event may be dated. The purge keeps keys this much longer, so that an event
@@ -41,22 +41,22 @@ const WRITER_PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) enum Ended {
     Applied,
-    Duplicate(KeyRow),
+    Duplicate,
 }
 
 /// It is not, or nobody can say.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The handler returned an error for the event of this key; the typed body holds the error.
-    Handler(Key),
+    /// The handler returned an error, which the typed body holds.
+    Handler,
     Engine(Error),
 }
 
 impl Stop {
-    fn at(self, meta: &'static HandlerMeta, key: Option<&Key>) -> Self {
+    fn at(self, meta: &'static HandlerMeta, key: &Key) -> Self {
         match self {
-            Self::Handler(key) => Self::Handler(key),
-            Self::Engine(error) => Self::Engine(error.at(meta, key)),
+            Self::Handler => Self::Handler,
+            Self::Engine(error) => Self::Engine(error.at(meta, Some(key))),
         }
     }
 }
@@ -90,15 +90,12 @@ impl<S: Store> Engine<S> {
     pub(super) fn deliver<'a>(
         &'a self,
         meta: &'static HandlerMeta,
-        key: Result<Key, KeyError>,
+        key: &'a Key,
         body: &'a mut dyn Body<S>,
     ) -> BoxFuture<'a, Result<Ended, Stop>> {
         let delivery = async move {
-            let ended = match &key {
-                Ok(key) => self.run_until_settled(meta, key, body).await.map_err(|stop| stop.at(meta, Some(key))),
-                Err(error) => Err(Stop::Engine(Error::new(ErrorKind::InvalidKey).source(error.clone()).at(meta, None))),
-            };
-            telemetry::ended(meta, key.as_ref().ok(), &ended);
+            let ended = self.run_until_settled(meta, key, body).await.map_err(|stop| stop.at(meta, key));
+            telemetry::ended(meta, key, &ended);
             ended
         };
         Box::pin(delivery.instrument(telemetry::delivery::<S>(meta)))
@@ -146,11 +143,11 @@ impl<S: Store> Engine<S> {
             Ok(Claimed::New { now_micros: Some(now) }) => refuse_unprovable(meta, key, now),
             Ok(Claimed::New { now_micros: None }) => Ok(()),
             Ok(Claimed::Taken) => {
-                let found = S::find(&mut tx, new.handler, new.event_key).await.map_err(not_claimed::<S>)?;
+                let found = S::find(&mut tx, &inner.statements, new).await.map_err(not_claimed::<S>)?;
                 // Dropping it queues the rollback, which travels with the connection's return to the pool.
                 drop(tx);
                 lease.end();
-                return duplicate(found, new);
+                return duplicate(found, new, body);
             }
             Err(error) => Err(not_claimed::<S>(error)),
         };
@@ -163,31 +160,28 @@ impl<S: Store> Engine<S> {
 
         let started = monotonic();
         let done = match body.run(tx).await {
-            (Some(tx), Verdict::Done { result }) => Ok(store_and_commit(tx, new, result).await),
+            (Some(tx), Verdict::Done { result }) => Ok(store_and_commit(tx, &inner.statements, new, result).await),
             (Some(tx), verdict) => Err((S::rollback(tx).await, verdict)),
             (None, verdict) => Err((false, verdict)),
         };
         let (clean, verdict) = match done {
-            Ok(committed) => return self.after_commit(lease, committed, new).await,
+            Ok(committed) => return self.after_commit(lease, committed, new, body).await,
             Err(rolled_back) => rolled_back,
         };
         // A handler that commits by hand and then fails leaves its key behind: the redelivery would be a duplicate.
-        match S::find(lease.conn(), new.handler, new.event_key).await {
+        match S::find(lease.conn(), &inner.statements, new).await {
             Ok(Some(row)) if row.claim == new.claim => return Err(escaped(Some(true), None)),
             Ok(_) if clean => lease.end(),
             _ => {}
         }
-        Err(self.setback(meta, key, verdict, started))
+        Err(self.setback(meta, verdict, started))
     }
 
-    fn setback(&self, meta: &'static HandlerMeta, key: &Key, verdict: Verdict, started: Instant) -> Setback {
+    fn setback(&self, meta: &'static HandlerMeta, verdict: Verdict, started: Instant) -> Setback {
         match verdict {
             Verdict::Failed { contention } => {
                 self.hint_at_second_connection(meta, started);
-                Setback {
-                    stop: Stop::Handler(key.clone()),
-                    next: if contention { Next::RunAgain } else { Next::GiveUp },
-                }
+                Setback { stop: Stop::Handler, next: if contention { Next::RunAgain } else { Next::GiveUp } }
             }
             Verdict::Panicked(message) => Setback::give_up(Error::new(ErrorKind::Panicked).detail(message)),
             Verdict::Unwritable(error) => Setback::give_up(
@@ -204,6 +198,7 @@ impl<S: Store> Engine<S> {
         lease: Lease<S>,
         committed: Result<(), CommitError>,
         new: NewKey<'_>,
+        body: &mut dyn Body<S>,
     ) -> Result<Ended, Setback> {
         match committed {
             Ok(()) => {
@@ -215,7 +210,9 @@ impl<S: Store> Engine<S> {
                 Err(Setback::give_up(Error::new(ErrorKind::Aborted).source(error)))
             }
             Err(CommitError::Refused(error)) => {
-                lease.end();
+                if S::fault(&error) != Fault::ConnectionLost {
+                    lease.end();
+                }
                 Err(refused::<S>(error))
             }
             Err(CommitError::Escaped(error)) => {
@@ -225,17 +222,17 @@ impl<S: Store> Engine<S> {
             }
             Err(CommitError::Lost(error)) => {
                 drop(lease);
-                self.resolve(new, error).await
+                self.resolve(new, error, body).await
             }
         }
     }
 
     /// The connection was lost during the commit: asks on a fresh one what became of it.
-    async fn resolve(&self, new: NewKey<'_>, lost: sqlx::Error) -> Result<Ended, Setback> {
+    async fn resolve(&self, new: NewKey<'_>, lost: sqlx::Error, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
         match self.look_up(new).await {
             Ok(Some(row)) if row.claim == new.claim => Ok(Ended::Applied),
             // Another delivery of the event came between.
-            Ok(Some(row)) => Ok(Ended::Duplicate(row)),
+            Ok(row @ Some(_)) => duplicate(row, new, body),
             Ok(None) => Err(Setback::give_up(
                 Error::new(ErrorKind::Commit)
                     .detail("the connection was lost, and a fresh one finds that the commit did not happen")
@@ -256,7 +253,7 @@ impl<S: Store> Engine<S> {
         let probe = NewKey { claim: inner.next_attempt(), timed: false, ..new };
         let found = match S::claim(&mut tx, &inner.statements, probe).await? {
             Claimed::New { .. } => None,
-            Claimed::Taken => S::find(&mut tx, new.handler, new.event_key).await?,
+            Claimed::Taken => S::find(&mut tx, &inner.statements, new).await?,
         };
         if S::rollback(tx).await {
             lease.end();
@@ -296,18 +293,26 @@ impl Ended {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
-            Self::Duplicate(_) => "duplicate",
+            Self::Duplicate => "duplicate",
         }
     }
 }
 
+/// A message without a usable key never gets to the database.
+pub(super) fn refuse_key(meta: &'static HandlerMeta, error: KeyError) -> Error {
+    let error = Error::new(ErrorKind::InvalidKey).source(error).at(meta, None);
+    telemetry::refused(&error);
+    error
+}
+
 async fn store_and_commit<S: Store>(
     mut tx: Transaction<'_, S>,
+    statements: &Statements,
     new: NewKey<'_>,
     result: Option<Vec<u8>>,
 ) -> Result<(), CommitError> {
     if let Some(result) = result
-        && let Err(error) = S::store_result(&mut tx, new, &result).await
+        && let Err(error) = S::store_result(&mut tx, statements, new, &result).await
     {
         S::rollback(tx).await;
         return Err(error);
@@ -360,17 +365,22 @@ fn escaped(key_is_stored: Option<bool>, error: Option<sqlx::Error>) -> Setback {
     })
 }
 
-fn duplicate(found: Option<KeyRow>, new: NewKey<'_>) -> Result<Ended, Setback> {
+fn duplicate<S: Store>(found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
     let Some(row) = found else {
         return Err(Setback::run_again(Error::new(ErrorKind::Database).detail(
             "it says that the key is taken, but has no such row; it was purged meanwhile, or the table has a unique index \
              that is not the library's",
         )));
     };
-    match (new.fingerprint, &row.fingerprint) {
-        (Some(new), Some(first)) if new != first => Err(Setback::give_up(Error::new(ErrorKind::Mismatch))),
-        _ => Ok(Ended::Duplicate(row)),
+    if let (Some(new), Some(first)) = (new.fingerprint, &row.fingerprint)
+        && new != first
+    {
+        return Err(Setback::give_up(Error::new(ErrorKind::Mismatch)));
     }
+    body.seen(row).map(|()| Ended::Duplicate).map_err(|error| {
+        let detail = "the event was applied, but its stored result no longer reads as the handler's result type";
+        Setback::give_up(Error::new(ErrorKind::Replay).detail(detail).source(error))
+    })
 }
 
 /// Refuses an event of which the database's clock says that its key may have been purged, or will be too early.

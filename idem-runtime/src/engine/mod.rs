@@ -17,7 +17,7 @@ use crate::error::{Error, Failure};
 use crate::handler::Handler;
 use crate::outcome::Outcome;
 use crate::registry::Registry;
-use crate::store::{Settings, Statements, Store, schema};
+use crate::store::{Isolation, Settings, Statements, Store, schema};
 use crate::tx::TxParam;
 
 pub use body::{Attempt, Cause, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaError, ViaNone, run};
@@ -26,6 +26,9 @@ pub(crate) use deliver::{Ended, Stop};
 
 /// How long a delivery waits for another delivery of the same event. SQLite's own `busy_timeout` default.
 const CLAIM_WAIT: Duration = Duration::from_secs(5);
+
+/// A wait holds a connection, so that a longer one is a mistake.
+const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
 
 /// How often a transaction is run before its serialization failures and deadlocks are reported.
 const MAX_RUNS: u32 = 5;
@@ -79,18 +82,6 @@ struct Inner<S: Store> {
 /// The engine that belongs to a handler's transaction type.
 pub type EngineFor<Tx> = Engine<<Tx as TxParam>::Store>;
 
-/// The isolation level of a delivery's transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Isolation {
-    /// Each statement sees what is committed when it starts.
-    ReadCommitted,
-    /// The transaction sees what was committed when it first read.
-    RepeatableRead,
-    /// As if transactions ran one after the other.
-    Serializable,
-}
-
 impl<S: Store> Engine<S> {
     /// Starts an engine with the defaults; the same as `Engine::builder(pool).start()`.
     ///
@@ -107,7 +98,7 @@ impl<S: Store> Engine<S> {
 
     /// Configures an engine.
     pub fn builder(pool: Pool<S>) -> EngineBuilder<S> {
-        EngineBuilder { pool, claim_wait: CLAIM_WAIT, max_runs: MAX_RUNS, isolation: None }
+        EngineBuilder { pool, claim_wait: CLAIM_WAIT, max_runs: MAX_RUNS, isolation: None, statement_cache: true }
     }
 
     /// Applies the message's event once, through a handler that is named as a type.
@@ -118,7 +109,8 @@ impl<S: Store> Engine<S> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future rolls back: no key, no effect. The connection is closed or cleaned, never reused as it is.
+    /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
+    /// neither is. The connection is closed or cleaned, never reused as it is.
     pub async fn handle<H: Handler<S>>(
         &self,
         message: &H::Message,
@@ -169,14 +161,16 @@ pub struct EngineBuilder<S: Store> {
     claim_wait: Duration,
     max_runs: u32,
     isolation: Option<Isolation>,
+    statement_cache: bool,
 }
 
 impl<S: Store> EngineBuilder<S> {
     /// How long a delivery waits for another delivery of the same event before it is [busy](crate::ErrorKind::Busy).
-    /// Default: 5 seconds.
+    /// Default: 5 seconds. At least a millisecond, and at most an hour: a longer wait is taken as that.
     ///
     /// It waits on a connection. On MariaDB whole seconds count, at least one; on MySQL the server's own
-    /// `innodb_lock_wait_timeout` holds instead (50 seconds unless configured). On SQLite, where one transaction writes
+    /// `innodb_lock_wait_timeout` holds instead (50 seconds unless configured). On PostgreSQL it is a `lock_timeout` for the
+    /// claim alone; what the handler finds set is the value that the pool's first connection had at start. On SQLite, where one transaction writes
     /// at a time, it is the wait for any other writer, and the connection's `busy_timeout` comes on top.
     pub fn claim_wait(mut self, wait: Duration) -> Self {
         self.claim_wait = wait;
@@ -197,6 +191,16 @@ impl<S: Store> EngineBuilder<S> {
         self
     }
 
+    /// Whether the engine's statements are prepared once per connection, under a name. Default: `true`.
+    ///
+    /// `false` is for a pooler in transaction mode that does not follow named statements (PgBouncer before 1.21, or without
+    /// `max_prepared_statements`). Each statement then takes a round trip more. The handler's own statements are the
+    /// handler's: it adds `.persistent(false)` to its queries. No other session state is used in either case.
+    pub fn statement_cache(mut self, keep: bool) -> Self {
+        self.statement_cache = keep;
+        self
+    }
+
     /// Checks the registry and the tables, and starts the engine.
     ///
     /// # Errors
@@ -212,9 +216,9 @@ impl<S: Store> EngineBuilder<S> {
         let registry = Registry::load()?;
         let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
         schema::check::<S>(&mut conn).await?;
-        // PostgreSQL reads a lock_timeout of zero as no bound at all.
-        let claim_wait = self.claim_wait.max(Duration::from_millis(1));
-        let settings = Settings { claim_wait, isolation: self.isolation };
+        // PostgreSQL reads a lock_timeout of zero as no bound at all, and none beyond 24 days.
+        let claim_wait = self.claim_wait.clamp(Duration::from_millis(1), LONGEST_CLAIM_WAIT);
+        let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
         drop(conn);

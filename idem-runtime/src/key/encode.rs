@@ -1,4 +1,4 @@
-//! The persisted form of a key, version 1. Golden vectors guard it (`tests/src/key_vectors.rs`); a change is a new
+//! The persisted form of a key, version 1. Golden vectors guard it (`tests/suite/key_vectors.rs`); a change is a new
 //! version, never an edit.
 //!
 //! `1/s:ord_123/i:7`: the version, then per part a slash, a letter for the type, a colon and the value. All of it is

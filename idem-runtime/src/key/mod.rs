@@ -13,8 +13,9 @@ use encode::Encoder;
 
 /// Identifies one event within one handler.
 ///
-/// Made from the parts that the attribute names, by the generated `handler::key(&msg)`. Two keys are equal exactly when
-/// their parts are equal, in type and value; see `docs/schema.md` for the format.
+/// Made from the parts that the attribute names, by the generated `handler::key(&msg)`. Two events are one exactly when
+/// their keys' [`as_str`](Self::as_str) are equal, and those are equal exactly when the parts are, in type and value
+/// (beyond 128 bytes by their SHA-256); see `docs/schema.md` for the format.
 ///
 /// ```
 /// use idem_runtime::Key;

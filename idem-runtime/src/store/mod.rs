@@ -83,12 +83,25 @@ pub struct KeyRow {
     pub result: Option<Vec<u8>>,
 }
 
+/// The isolation level of a delivery's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// Each statement sees what is committed when it starts.
+    ReadCommitted,
+    /// The transaction sees what was committed when it first read.
+    RepeatableRead,
+    /// As if transactions ran one after the other.
+    Serializable,
+}
+
 /// What the engine was configured to do, as far as it concerns SQL.
 #[derive(Debug, Clone, Copy)]
 #[doc(hidden)] // Not public API: the seam between engine and store.
 pub struct Settings {
     pub claim_wait: Duration,
-    pub isolation: Option<crate::engine::Isolation>,
+    pub isolation: Option<Isolation>,
+    pub statement_cache: bool,
 }
 
 /// The statements that depend on the settings, put together once at start.
@@ -98,6 +111,8 @@ pub struct Statements {
     pub begin: SqlStr,
     pub claim: SqlStr,
     pub claim_timed: SqlStr,
+    /// Whether statements are prepared under a name that the session keeps.
+    pub persistent: bool,
 }
 
 mod sealed {
@@ -141,14 +156,15 @@ pub trait Store: Database<Connection: Migrate> + sealed::Sealed {
     #[doc(hidden)]
     fn find<'c>(
         conn: &'c mut Self::Connection,
-        handler: &'c str,
-        event_key: &'c str,
+        statements: &'c Statements,
+        new: NewKey<'c>,
     ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>>;
 
     /// Writes the handler's result beside the key that this attempt inserted, which must still be there.
     #[doc(hidden)]
     fn store_result<'c>(
         conn: &'c mut Self::Connection,
+        statements: &'c Statements,
         new: NewKey<'c>,
         result: &'c [u8],
     ) -> BoxFuture<'c, Result<(), CommitError>>;

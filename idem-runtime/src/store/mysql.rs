@@ -9,8 +9,9 @@ use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, MySql, SqlSafeStr, SqlStr, Transaction};
 
-use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
-use crate::engine::Isolation;
+use super::{
+    Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+};
 
 const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/mysql/0001_keys.sql"))];
 
@@ -79,7 +80,12 @@ fn number(error: &sqlx::Error) -> Option<u16> {
 impl Store for MySql {
     fn statements<'a>(_: &'a mut MySqlConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
         let claim = claim_sql(settings);
-        let statements = Statements { begin: begin_sql(settings), claim_timed: claim.clone(), claim };
+        let statements = Statements {
+            begin: begin_sql(settings),
+            claim_timed: claim.clone(),
+            claim,
+            persistent: settings.statement_cache,
+        };
         Box::pin(async { Ok(statements) })
     }
 
@@ -101,6 +107,7 @@ impl Store for MySql {
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(new.fingerprint)
+                .persistent(statements.persistent)
                 .execute(&mut *conn)
                 .await;
             match inserted {
@@ -118,17 +125,23 @@ impl Store for MySql {
 
     fn find<'c>(
         conn: &'c mut MySqlConnection,
-        handler: &'c str,
-        event_key: &'c str,
+        statements: &'c Statements,
+        new: NewKey<'c>,
     ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>> {
         Box::pin(async move {
-            let row = sqlx::query(FIND).bind(handler).bind(event_key.as_bytes()).fetch_optional(conn).await?;
+            let row = sqlx::query(FIND)
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .persistent(statements.persistent)
+                .fetch_optional(conn)
+                .await?;
             row.as_ref().map(super::key_row).transpose()
         })
     }
 
     fn store_result<'c>(
         conn: &'c mut MySqlConnection,
+        statements: &'c Statements,
         new: NewKey<'c>,
         result: &'c [u8],
     ) -> BoxFuture<'c, Result<(), CommitError>> {
@@ -138,6 +151,7 @@ impl Store for MySql {
                 .bind(new.handler)
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
+                .persistent(statements.persistent)
                 .execute(conn)
                 .await
                 .map_err(CommitError::Refused)?;

@@ -9,22 +9,28 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 
-use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
-use crate::engine::Isolation;
+use super::{
+    Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+};
 
 const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/postgres/0001_keys.sql"))];
 
-/// The mark of our transaction: a setting that lives as long as the transaction that set it, whoever ends it.
+/// The mark of our transaction is a cursor: it vanishes with the transaction, whoever ends it, and closing one that is not
+/// there is an error, which keeps the `COMMIT` behind it from running. (A setting does the same, but reading it is a query
+/// with a plan; a savepoint would give every write a transaction number of its own.)
 ///
-/// A cast of the empty text that is left afterwards is an error, and an error keeps the `COMMIT` behind it from running.
 /// `AND CHAIN` leaves a transaction open for the `ROLLBACK` that sqlx sends when its object is dropped: without one, the
 /// server would log a warning for every message. That `ROLLBACK` travels with the ping of the connection's return.
-const PROVE_AND_COMMIT: &str = "SELECT current_setting('idem.tx')::int; COMMIT AND CHAIN";
+const PROVE_AND_COMMIT: &str = "CLOSE idem; COMMIT AND CHAIN";
 
 const FIND: &str = "\
     SELECT claim, (extract(epoch FROM claimed_at) * 1000000)::bigint AS claimed_micros, \
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_micros, fingerprint, result \
     FROM idem_key WHERE handler = $1 AND event_key = $2";
+
+/// Read with the simple protocol, like everything that is asked outside a transaction: behind a pooler in transaction mode
+/// the two halves of a prepared statement could reach two servers.
+const LOCK_TIMEOUT: &str = "SELECT setting FROM pg_settings WHERE name = 'lock_timeout'";
 
 const STORE_RESULT: &str = "UPDATE idem_key SET result = $4 WHERE handler = $1 AND event_key = $2 AND claim = $3";
 
@@ -47,6 +53,12 @@ fn claim_sql(returning: &str, lock_timeout: &str) -> SqlStr {
     .into_sql_str()
 }
 
+/// The look-up with the key as a literal: names and keys are printable ASCII without quotes and backslashes.
+fn find_sql(new: NewKey<'_>) -> SqlStr {
+    let text = FIND.replace("$1", &format!("'{}'", new.handler)).replace("$2", &format!("'{}'", new.event_key));
+    AssertSqlSafe(text).into_sql_str()
+}
+
 fn begin_sql(settings: &Settings) -> SqlStr {
     let isolation = match settings.isolation {
         None => "",
@@ -55,18 +67,17 @@ fn begin_sql(settings: &Settings) -> SqlStr {
         Some(Isolation::Serializable) => " ISOLATION LEVEL SERIALIZABLE",
     };
     let wait = settings.claim_wait.as_millis();
-    AssertSqlSafe(format!("BEGIN{isolation}; SET LOCAL idem.tx = '1'; SET LOCAL lock_timeout = {wait}")).into_sql_str()
+    AssertSqlSafe(format!("BEGIN{isolation}; DECLARE idem CURSOR FOR SELECT; SET LOCAL lock_timeout = {wait}"))
+        .into_sql_str()
 }
 
 impl Store for Postgres {
     fn statements<'a>(conn: &'a mut PgConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
         Box::pin(async move {
-            let lock_timeout: String =
-                sqlx::query_scalar("SELECT setting FROM pg_settings WHERE name = 'lock_timeout'")
-                    .fetch_one(conn)
-                    .await?;
+            let lock_timeout: String = sqlx::raw_sql(LOCK_TIMEOUT).fetch_one(conn).await?.try_get(0)?;
             Ok(Statements {
                 begin: begin_sql(settings),
+                persistent: settings.statement_cache,
                 claim: claim_sql("NULL::bigint", &lock_timeout),
                 claim_timed: claim_sql("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", &lock_timeout),
             })
@@ -92,6 +103,7 @@ impl Store for Postgres {
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(new.fingerprint)
+                .persistent(statements.persistent)
                 .fetch_optional(conn)
                 .await?;
             Ok(match row {
@@ -103,17 +115,22 @@ impl Store for Postgres {
 
     fn find<'c>(
         conn: &'c mut PgConnection,
-        handler: &'c str,
-        event_key: &'c str,
+        statements: &'c Statements,
+        new: NewKey<'c>,
     ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>> {
         Box::pin(async move {
-            let row = sqlx::query(FIND).bind(handler).bind(event_key.as_bytes()).fetch_optional(conn).await?;
+            let row = if statements.persistent {
+                sqlx::query(FIND).bind(new.handler).bind(new.event_key.as_bytes()).fetch_optional(conn).await?
+            } else {
+                sqlx::raw_sql(find_sql(new)).fetch_optional(conn).await?
+            };
             row.as_ref().map(super::key_row).transpose()
         })
     }
 
     fn store_result<'c>(
         conn: &'c mut PgConnection,
+        statements: &'c Statements,
         new: NewKey<'c>,
         result: &'c [u8],
     ) -> BoxFuture<'c, Result<(), CommitError>> {
@@ -123,6 +140,7 @@ impl Store for Postgres {
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(result)
+                .persistent(statements.persistent)
                 .execute(conn)
                 .await
                 .map_err(not_stored)?;
@@ -175,11 +193,11 @@ impl Store for Postgres {
 
     fn schema_version(conn: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<Option<i64>>> {
         Box::pin(async move {
-            let exists: bool = sqlx::query_scalar(TABLE_EXISTS).fetch_one(&mut *conn).await?;
+            let exists: bool = sqlx::raw_sql(TABLE_EXISTS).fetch_one(&mut *conn).await?.try_get(0)?;
             if !exists {
                 return Ok(None);
             }
-            sqlx::query_scalar(SCHEMA_VERSION).fetch_one(conn).await
+            sqlx::raw_sql(SCHEMA_VERSION).fetch_one(conn).await?.try_get(0)
         })
     }
 }

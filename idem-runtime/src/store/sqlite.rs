@@ -40,9 +40,14 @@ crate::tx::connection_param!(Sqlite, SqliteConnection);
 
 impl Store for Sqlite {
     /// The isolation is always serializable, and the wait is the connection's `busy_timeout`, repeated by the engine.
-    fn statements<'a>(_: &'a mut SqliteConnection, _: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
+    fn statements<'a>(_: &'a mut SqliteConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
         let claim = CLAIM.into_sql_str();
-        let statements = Statements { begin: BEGIN.into_sql_str(), claim_timed: claim.clone(), claim };
+        let statements = Statements {
+            begin: BEGIN.into_sql_str(),
+            claim_timed: claim.clone(),
+            claim,
+            persistent: settings.statement_cache,
+        };
         Box::pin(async { Ok(statements) })
     }
 
@@ -64,6 +69,7 @@ impl Store for Sqlite {
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(new.fingerprint)
+                .persistent(statements.persistent)
                 .fetch_optional(conn)
                 .await?;
             Ok(match row {
@@ -75,17 +81,23 @@ impl Store for Sqlite {
 
     fn find<'c>(
         conn: &'c mut SqliteConnection,
-        handler: &'c str,
-        event_key: &'c str,
+        statements: &'c Statements,
+        new: NewKey<'c>,
     ) -> BoxFuture<'c, sqlx::Result<Option<KeyRow>>> {
         Box::pin(async move {
-            let row = sqlx::query(FIND).bind(handler).bind(event_key.as_bytes()).fetch_optional(conn).await?;
+            let row = sqlx::query(FIND)
+                .bind(new.handler)
+                .bind(new.event_key.as_bytes())
+                .persistent(statements.persistent)
+                .fetch_optional(conn)
+                .await?;
             row.as_ref().map(super::key_row).transpose()
         })
     }
 
     fn store_result<'c>(
         conn: &'c mut SqliteConnection,
+        statements: &'c Statements,
         new: NewKey<'c>,
         result: &'c [u8],
     ) -> BoxFuture<'c, Result<(), CommitError>> {
@@ -95,6 +107,7 @@ impl Store for Sqlite {
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(result)
+                .persistent(statements.persistent)
                 .execute(conn)
                 .await
                 .map_err(CommitError::Refused)?;
@@ -161,11 +174,11 @@ impl Store for Sqlite {
 
     fn schema_version(conn: &mut SqliteConnection) -> BoxFuture<'_, sqlx::Result<Option<i64>>> {
         Box::pin(async move {
-            let tables: i64 = sqlx::query_scalar(TABLE_EXISTS).fetch_one(&mut *conn).await?;
+            let tables: i64 = sqlx::raw_sql(TABLE_EXISTS).fetch_one(&mut *conn).await?.try_get(0)?;
             if tables == 0 {
                 return Ok(None);
             }
-            sqlx::query_scalar(SCHEMA_VERSION).fetch_one(conn).await
+            sqlx::raw_sql(SCHEMA_VERSION).fetch_one(conn).await?.try_get(0)
         })
     }
 }

@@ -124,6 +124,25 @@ pub(super) async fn many_keys_need_few_statements<S: TestStore>(db: Arc<Db<S>>) 
     assert!(counts[0] <= 6, "{counts:?}");
 }
 
+/// [B31] The switch for poolers: nothing stays behind in the session, and everything still works.
+pub(super) async fn without_a_statement_cache_none_is_kept<S: TestStore>(db: Arc<Db<S>>) {
+    let engine = db.engine_with(1, |builder| builder.statement_cache(false)).await;
+    for id in ["e1", "e2"] {
+        assert_eq!(deliver(&engine, &Message::new(id, [Step::Effect("e")])).await, Delivered::Applied);
+        assert_eq!(deliver(&engine, &Message::new(id, [Step::Effect("e")])).await, Delivered::Duplicate);
+        assert_eq!(deliver(&engine, &Message::new("fails", [Step::Fail])).await, Delivered::Failed);
+    }
+    let escape = Message::new("escapes", [Step::Sql("COMMIT".into()), Step::Fail]);
+    assert_eq!(deliver(&engine, &escape).await, Delivered::Refused(ErrorKind::Escaped));
+    assert_eq!((db.keys().await, db.effects("e").await), (3, 2));
+    let mut conn = engine.pool().acquire().await.unwrap();
+    let kept = match S::NAME {
+        "PostgreSQL" => S::raw_number(&mut conn, "SELECT count(*) FROM pg_prepared_statements").await,
+        _ => i64::try_from(S::cached_statements(&conn)).unwrap(),
+    };
+    assert_eq!(kept, 0);
+}
+
 /// The database goes away in the middle of a handler, and comes back.
 pub(super) async fn a_killed_connection_is_survived<S: TestStore>(db: Arc<Db<S>>) {
     let (own, kill) = match S::NAME {

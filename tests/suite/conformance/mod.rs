@@ -90,6 +90,7 @@ for_each_store! {
         one_connection_is_enough
         a_second_connection_fails_within_the_timeout
         many_keys_need_few_statements
+        without_a_statement_cache_none_is_kept
         a_killed_connection_is_survived;
     processes:
         killed_anywhere_the_redelivery_completes_once
