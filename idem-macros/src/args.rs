@@ -95,10 +95,11 @@ fn set<T>(slot: &mut Option<Given<T>>, option: &Ident, value: T, errors: &Errors
     }
 }
 
-/// The options that a piece which cannot be read was meant to give.
+/// The options that a piece which cannot be read was meant to give. A value without a name is mostly the key.
 fn mentioned(chunk: TokenStream) -> impl Iterator<Item = &'static str> {
-    chunk.into_iter().filter_map(|token| match token {
+    chunk.into_iter().enumerate().filter_map(|(index, token)| match token {
         TokenTree::Ident(word) => meant(&word.to_string()),
+        TokenTree::Literal(_) if index == 0 => Some("key"),
         _ => None,
     })
 }

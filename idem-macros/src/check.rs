@@ -5,12 +5,12 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 use crate::args::{Args, RetentionArg};
-use crate::diag::Errors;
-use crate::duration;
+use crate::diag::{Errors, did_you_mean};
 use crate::handler::Handler;
+use crate::{duration, names};
 
 /// Refuses whatever would not be a handler that applies each event once.
-pub(crate) fn refuse(args: &Args, handler: &Handler, errors: &Errors) {
+pub(crate) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     refuse_missing_key(args, errors);
     refuse_empty_key(args, errors);
     refuse_missing_retention(args, errors);
@@ -20,6 +20,7 @@ pub(crate) fn refuse(args: &Args, handler: &Handler, errors: &Errors) {
     refuse_no_transaction(handler, errors);
     refuse_no_message(handler, errors);
     refuse_no_result(handler, errors);
+    refuse_unknown_name(args, handler, errors);
 }
 
 /// Nothing else can tell a redelivery from a new event.
@@ -62,13 +63,15 @@ fn refuse_missing_retention(args: &Args, errors: &Errors) {
 
 /// A window that is misread is a window that is wrong.
 fn refuse_unreadable_retention(args: &Args, errors: &Errors) {
-    const WHY: &str =
-        "months and years have no fixed length, and a bare number is seconds to one reader and days to another";
+    const WHY: &str = "a key that is purged too early doubles an effect, so the window must read alike to everyone; months have no fixed \
+         length";
     match args.retention.as_ref().map(|given| &given.value) {
         Some(RetentionArg::Text(text)) => {
             let value = text.value();
             if let Err(reason) = duration::seconds(&value) {
-                let what = format!("the retention `{value}` {reason}");
+                let what =
+                    if value.is_empty() { "the retention".to_owned() } else { format!("the retention `{value}`") };
+                let what = format!("{what} {reason}");
                 match duration::meant(&value) {
                     Some(meant) => errors.refuse(text.span(), what, format_args!("`retention = \"{meant}\"`"), WHY),
                     None => errors.refuse(text.span(), what, format_args!("{UNITS}"), WHY),
@@ -153,11 +156,40 @@ fn refuse_no_message(handler: &Handler, errors: &Errors) {
 /// A handler that cannot fail would commit whatever happened.
 fn refuse_no_result(handler: &Handler, errors: &Errors) {
     if handler.output().is_none() {
+        let at = handler.returned().map_or_else(|| handler.sig.paren_token.span.close(), Spanned::span);
         errors.refuse(
-            handler.sig.paren_token.span.close(),
+            at,
             "a handler must return a `Result`",
             "`-> Result<(), sqlx::Error>`",
             "`Ok` commits key and effect, `Err` rolls both back and has the delivery retried",
         );
+    }
+}
+
+/// A key is made of the handler's parameters. For a name in a string the compiler would offer to replace the string, so
+/// it is judged here, and taken out of the list that the compiler sees.
+fn refuse_unknown_name(args: &mut Args, handler: &Handler, errors: &Errors) {
+    let known = handler.bindings();
+    if known.is_empty() {
+        return;
+    }
+    let refuse = |expr: &Expr| {
+        let Some(unknown) = names::unknown(expr, &known) else {
+            return false;
+        };
+        let known = || known.iter().map(String::as_str);
+        let help = match did_you_mean(&unknown.to_string(), known()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the names are `{}`", known().collect::<Vec<_>>().join("`, `")),
+        };
+        let what = format!("`{unknown}` is nothing that the key can read");
+        errors.refuse(unknown.span(), what, help, "what identifies the event stands in the message");
+        true
+    };
+    for list in [&mut args.key, &mut args.fingerprint].into_iter().flatten() {
+        list.value.retain(|part| !refuse(part));
+    }
+    if args.occurred_at.as_ref().is_some_and(|given| refuse(&given.value)) {
+        args.occurred_at = None;
     }
 }

@@ -65,6 +65,7 @@ fn scale(unit: &str) -> Result<u64, String> {
         Some((_, scale)) => Ok(*scale),
         None if unit.is_empty() => Err("has no unit".to_owned()),
         None if unit.starts_with(['.', ',']) => Err("is no whole number".to_owned()),
+        None if UNITS.iter().any(|(name, _)| *name == unit.trim()) => Err("contains a space".to_owned()),
         None => Err(format!("has the unknown unit `{}`", unit.trim())),
     }
 }

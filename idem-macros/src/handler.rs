@@ -1,6 +1,8 @@
 //! The annotated function, taken apart. No judgement here: what is not as it should be is left out.
 
-use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use std::collections::BTreeSet;
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
@@ -9,6 +11,7 @@ use syn::{
 };
 
 use crate::diag::Errors;
+use crate::names;
 
 /// What is known of the function.
 pub(crate) struct Handler {
@@ -16,7 +19,7 @@ pub(crate) struct Handler {
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
     /// The body with its braces, unread: half-typed bodies must not break completion in an editor.
-    pub(crate) body: TokenStream,
+    pub(crate) body: Group,
 }
 
 /// A parameter behind the transaction.
@@ -58,7 +61,7 @@ impl Handler {
                     error.span(),
                     "only a function with a body can be a handler",
                     "`async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> { … }`",
-                    format_args!("the attribute expected something else here: {error}"),
+                    format_args!("reading it as a function failed: {error}"),
                 );
                 None
             }
@@ -117,12 +120,29 @@ impl Handler {
             .collect()
     }
 
-    /// The return type; `None` without one.
-    pub(crate) fn output(&self) -> Option<&Type> {
+    /// Every variable that the parameters behind the transaction bind.
+    pub(crate) fn bindings(&self) -> BTreeSet<String> {
+        self.typed().skip(1).flat_map(|typed| names::bound(&typed.pat)).collect()
+    }
+
+    /// The return type as written.
+    pub(crate) fn returned(&self) -> Option<&Type> {
         match &self.sig.output {
             ReturnType::Type(_, ty) => Some(ty),
             ReturnType::Default => None,
         }
+    }
+
+    /// The return type; `None` where it is plainly no `Result`. The compiler judges what can only be known of the type.
+    pub(crate) fn output(&self) -> Option<&Type> {
+        const NONE: [&str; 8] = ["bool", "i32", "i64", "u32", "u64", "usize", "String", "Option"];
+        self.returned().filter(|ty| match bare(ty) {
+            Type::Tuple(_) | Type::Reference(_) | Type::Never(_) => false,
+            Type::Path(path) => {
+                !path.path.segments.last().is_some_and(|last| NONE.iter().any(|name| last.ident == name))
+            }
+            _ => true,
+        })
     }
 
     /// The names of the type and const parameters, which a call can spell out.
@@ -159,12 +179,12 @@ impl Parse for Handler {
 }
 
 /// One group in braces. A `macro_rules!` hands a block on in invisible brackets.
-fn body(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+fn body(input: ParseStream<'_>) -> syn::Result<Group> {
     let place = input.span();
     let mut token: TokenTree = input.parse()?;
-    while let TokenTree::Group(group) = &token {
+    while let TokenTree::Group(group) = token {
         match group.delimiter() {
-            Delimiter::Brace => return Ok(token.into()),
+            Delimiter::Brace => return Ok(group),
             Delimiter::None => match group.stream().into_iter().next() {
                 Some(inside) => token = inside,
                 None => break,

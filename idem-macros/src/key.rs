@@ -13,17 +13,26 @@ pub(crate) fn parts(input: ParseStream<'_>) -> syn::Result<Vec<Expr>> {
     if input.peek(token::Paren) {
         let content;
         parenthesized!(content in input);
-        return list(&content);
+        return list(&content).map_err(|error| unreadable(&error));
     }
     input.parse::<Token![=]>()?;
     if input.peek(LitStr) {
         return in_literal(&input.parse()?, list);
     }
-    Ok(match ungrouped(input.parse()?) {
+    Ok(match ungrouped(input.parse().map_err(|error| unreadable(&error))?) {
         Expr::Tuple(tuple) => tuple.elems.into_iter().collect(),
         Expr::Paren(paren) => vec![*paren.expr],
         part => vec![part],
     })
+}
+
+fn unreadable(error: &syn::Error) -> syn::Error {
+    refusal(
+        error.span(),
+        format_args!("this is no list of expressions: {error}"),
+        "`key(msg.order_id, msg.kind)`",
+        "each part is an expression over the handler's parameters",
+    )
 }
 
 /// Reads one expression, native or in a string literal.

@@ -13,6 +13,7 @@ mod expand;
 mod fallback;
 mod handler;
 mod key;
+mod names;
 mod option;
 #[cfg(test)]
 mod tests;
@@ -33,11 +34,11 @@ pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) 
 /// The attribute on token streams, which unit tests can make.
 fn transform(args: TokenStream, item: &TokenStream) -> TokenStream {
     let errors = Errors::new();
-    let args = Args::read(args, &errors);
+    let mut args = Args::read(args, &errors);
     let Some(handler) = Handler::read(item.clone(), &errors) else {
         return fallback::untouched(errors.finish(), item);
     };
-    check::refuse(&args, &handler, &errors);
+    check::refuse(&mut args, &handler, &errors);
     match errors.finish() {
         None => expand::handler(&args, &handler).unwrap_or_else(|| item.clone()),
         refused => fallback::refused(refused, &args, &handler, item),

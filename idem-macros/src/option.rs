@@ -115,7 +115,7 @@ fn no_option(error: &syn::Error) -> syn::Error {
 fn no_value(option: &Ident) -> syn::Error {
     refusal(
         option.span(),
-        format_args!("`{option}` has no value"),
+        format_args!("`{option}` needs a value"),
         format_args!("`{}`", example(option)),
         "every option but `replay` is followed by `=` and its value; parts stand in brackets",
     )
@@ -139,24 +139,15 @@ fn unknown_option(input: ParseStream<'_>, option: &Ident, word: &str) -> syn::Er
 }
 
 fn too_much(input: ParseStream<'_>, option: &Ident) -> syn::Error {
-    let why = "options are separated by commas";
-    let is_option = |word: Ident| OPTIONS.iter().any(|(name, _)| word == name);
-    if input.fork().call(Ident::parse_any).is_ok_and(is_option) {
-        return refusal(
-            input.span(),
-            "a comma is missing in front of this option",
-            format_args!("`{}, …`", example(option)),
-            why,
-        );
+    let (at, why) = (input.span(), "options are separated by commas");
+    if let Ok(next) = input.fork().call(Ident::parse_any)
+        && OPTIONS.iter().any(|(name, _)| next == name)
+    {
+        return refusal(at, format_args!("a comma is missing before `{next}`"), format_args!("`, {next}`"), why);
     }
     if option == "replay" {
-        return refusal(
-            input.span(),
-            "`replay` has no value",
-            "`replay`",
-            "it is on where it is written, and off elsewhere",
-        );
+        return refusal(at, "`replay` takes no value", "`replay`", "it is on where it is written, and off elsewhere");
     }
     let what = format!("this does not belong to the value of `{option}`");
-    refusal(input.span(), what, format_args!("`{}`", example(option)), why)
+    refusal(at, what, format_args!("`{}`", example(option)), why)
 }

@@ -57,6 +57,10 @@ fn an_item_that_is_no_handler_is_kept() {
 #[test]
 fn one_mistake_is_one_error() {
     let ok = "key(msg.order_id), retention = \"7d\"";
+    for fine in ["ID, msg.id", "msg.ids.iter().map(to_id).sum::<u8>()", "self.tenant, msg.id", "msg.a.map_or(0, |a| a)"]
+    {
+        assert_eq!(errors(&format!("key({fine}), retention = \"7d\""), HANDLER), 0, "{fine}");
+    }
     assert_eq!(errors(ok, HANDLER), 0);
     for args in [
         "retention = \"7d\"",
@@ -75,6 +79,10 @@ fn one_mistake_is_one_error() {
         "key(msg.order_id), retention = \"7d\", name = credit",
         "key(msg.order_id), retention = \"7d\", replay = true",
         "key(msg.order_id), retention = \"7d\", key(msg.kind)",
+        "key(mgs.order_id, msg.kind), retention = \"7d\"",
+        "key = \"region(mgs)\", retention = \"7d\"",
+        "key(tx.id), retention = \"7d\"",
+        "\"msg.order_id\", retention = \"7d\"",
     ] {
         assert_eq!(errors(args, HANDLER), 1, "{args}: {}", expand(args, HANDLER));
     }

@@ -21,4 +21,8 @@ mod docs {
     mod architecture {}
     #[doc = include_str!("../../docs/telemetry.md")]
     mod telemetry {}
+
+    /// The attribute's reference, whose examples its own crate cannot run.
+    #[doc = include_str!("../../idem-macros/src/idempotent.md")]
+    mod idempotent {}
 }

@@ -1,15 +1,15 @@
 //! The user's body, in its own words, and the type that it belongs to.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::visit::Visit;
-use syn::{ExprPath, FnArg, PatIdent, Signature, Token, parse_quote};
+use syn::{FnArg, Signature, parse_quote};
 
 use super::Declaration;
 use crate::handler::Handler;
+use crate::names;
 
 impl Declaration<'_> {
     /// The type under the function's name, with the key and the plain body.
@@ -38,7 +38,9 @@ impl Declaration<'_> {
     pub(super) fn body_beside(&self) -> TokenStream {
         let name = self.handler.name();
         let doc = format!("The body of `{name}`, in a transaction of the caller's: no key, no commit. For tests.");
-        self.body(self.body_beside_name(), &doc)
+        let body = self.body(self.body_beside_name(), &doc);
+        // The compiler reports the unused methods of an `impl` together, or not at all if one of them is ours.
+        quote!(#[allow(dead_code)] #body)
     }
 
     fn body_beside_name(&self) -> Ident {
@@ -57,6 +59,9 @@ impl Declaration<'_> {
 
     fn body(&self, name: Ident, doc: &str) -> TokenStream {
         let Handler { vis, body, .. } = self.handler;
+        // In braces of ours: the compiler does not report the body of an unused handler beside the handler.
+        let mut braces = Group::new(Delimiter::Brace, body.stream());
+        braces.set_span(Span::mixed_site().located_at(body.span()));
         let (attrs, quiet, mut sig) = (self.body_attrs(), self.quiet(), self.body_signature());
         sig.ident = name;
         quote! {
@@ -64,42 +69,23 @@ impl Declaration<'_> {
             #(#attrs)*
             #quiet
             #[allow(clippy::missing_errors_doc)]
-            #vis #sig #body
+            #vis #sig #braces
         }
     }
 
-    /// The signature as written. Its `async` is ours: that keeps the compiler from reporting the body of an unused
-    /// handler beside the handler, and the awaits of a function that lacks it from being errors beside the refusal. A
-    /// parameter that only the key reads is not unused.
+    /// The signature as written, and async even where that was forgotten, so that the body's awaits are no errors beside
+    /// the refusal. A parameter that only the key reads is not unused.
     fn body_signature(&self) -> Signature {
-        let mut read = Names::default();
-        self.args.expressions().for_each(|expr| read.visit_expr(expr));
+        let read: BTreeSet<String> = self.args.expressions().flat_map(names::read).collect();
         let mut sig = self.handler.sig.clone();
-        sig.asyncness = Some(Token![async](Span::mixed_site()));
+        sig.asyncness.get_or_insert_with(Default::default);
         for input in &mut sig.inputs {
-            if let FnArg::Typed(typed) = input {
-                let mut bound = Names::default();
-                bound.visit_pat(&typed.pat);
-                if !bound.0.is_disjoint(&read.0) {
-                    typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
-                }
+            if let FnArg::Typed(typed) = input
+                && !names::bound(&typed.pat).is_disjoint(&read)
+            {
+                typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
             }
         }
         sig
-    }
-}
-
-/// The variables that an expression reads, or that a pattern binds.
-#[derive(Default)]
-struct Names(HashSet<Ident>);
-
-impl<'ast> Visit<'ast> for Names {
-    fn visit_expr_path(&mut self, expr: &'ast ExprPath) {
-        self.0.extend(expr.path.get_ident().cloned());
-    }
-
-    fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
-        self.0.insert(pat.ident.clone());
-        syn::visit::visit_pat_ident(self, pat);
     }
 }

@@ -11,18 +11,19 @@ use crate::handler::bare;
 
 impl Declaration<'_> {
     pub(super) fn implementation(&self) -> Option<TokenStream> {
-        let Self { rt, handler, output, .. } = self;
+        let Self { rt, handler, .. } = self;
         let ((message, state), tx) = (self.runnable()?, self.static_tx());
         let (name, key, call) = (handler.name(), self.key_method(state.is_some()), self.call_method(state.is_some()));
         let state = state.map_or_else(|| quote!(()), |state| quote!(#state));
+        let (ok, err) = (self.of_result("Ok"), self.of_result("Err"));
         let deprecated = self.is_deprecated().then(|| quote!(#[allow(deprecated)]));
         Some(quote! {
             #deprecated
             impl #rt::Handler<<#tx as #rt::TxParam>::Store> for #name {
                 type Message = #message;
                 type State = #state;
-                type Ok = <#output as #rt::HandlerResult>::Ok;
-                type Err = <#output as #rt::HandlerResult>::Err;
+                type Ok = #ok;
+                type Err = #err;
 
                 const META: &'static #rt::HandlerMeta = #name::META;
 

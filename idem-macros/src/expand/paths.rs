@@ -4,15 +4,15 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
 /// The path of the runtime crate.
-pub(crate) struct Runtime<'a>(Option<&'a syn::Path>);
+pub(super) struct Runtime<'a>(Option<&'a syn::Path>);
 
 impl<'a> Runtime<'a> {
-    pub(crate) fn new(given: Option<&'a syn::Path>) -> Self {
+    pub(super) fn new(given: Option<&'a syn::Path>) -> Self {
         Self(given)
     }
 
     /// Where the names live that only generated code uses.
-    pub(crate) fn private(&self) -> TokenStream {
+    pub(super) fn private(&self) -> TokenStream {
         quote!(#self::__private)
     }
 }

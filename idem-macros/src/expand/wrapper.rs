@@ -1,7 +1,8 @@
 //! The function under the user's name, with the engine in the transaction's place.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
 use syn::spanned::Spanned;
 
 use super::{Declaration, local};
@@ -20,22 +21,22 @@ impl Declaration<'_> {
         let Self { rt, handler: Handler { vis, sig, .. }, tx, output, .. } = self;
         let (attrs, doc, quiet) = (self.caller_attrs(), self.documentation(), self.quiet());
         let (name, generics, where_clause) = (&sig.ident, &sig.generics, &sig.generics.where_clause);
-        // The user's own tokens: the compiler reports an unused function only if its head is not a macro's.
+        // The user's own tokens around it: the compiler reports an unused function only if it is not a macro's.
         let (async_, fn_) = (sig.asyncness.unwrap_or_default(), sig.fn_token);
         let (receiver, engine) = (self.wrapper_receiver(), local("engine"));
         let params = self.params.iter().map(|Param { ident, ty, .. }| quote!(#ident: #ty));
-        let result = quote_spanned!(output.span()=> #rt::Handled<#output>);
+        let engine_type = quote_spanned!(at(*tx)=> &#rt::EngineFor<#tx>);
+        let result = quote_spanned!(at(*output)=> #rt::Handled<#output>);
         let body = if self.refused { quote!(::core::unimplemented!()) } else { self.run() };
+        let braces = quote_spanned!(self.handler.body.span()=> { #body });
         quote! {
             #(#attrs)*
             #[doc = #doc]
             #quiet
             #[allow(clippy::missing_errors_doc, clippy::used_underscore_binding)]
             #vis #async_ #fn_ #name #generics (
-                #receiver #engine: &#rt::EngineFor<#tx>, #(#params),*
-            ) -> #result #where_clause {
-                #body
-            }
+                #receiver #engine: #engine_type, #(#params),*
+            ) -> #result #where_clause #braces
         }
     }
 
@@ -52,7 +53,7 @@ impl Declaration<'_> {
         let [engine, plan, attempt, returned] =
             ["engine", "__idem_plan", "__idem_attempt", "__idem_returned"].map(local);
         let facts = self.handler.receiver().map(|_| self.facts_inside());
-        let codec = if self.args.replay.is_some() { quote!(Remember) } else { quote!(Forget) };
+        let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
         let arguments = self.arguments();
         let (make_plan, call) = (self.plan(&plan, &arguments), self.call(&attempt, &arguments));
         let next = arguments.iter().filter_map(Argument::next);
@@ -89,9 +90,10 @@ impl Declaration<'_> {
     /// What the runtime must know before the first run. The key is a statement of its own: what it borrows on the way
     /// may not live across an await.
     fn plan(&self, plan: &Ident, arguments: &[Argument]) -> TokenStream {
-        let Self { rt, private, output, .. } = self;
+        let private = &self.private;
         let [key, error] = ["__idem_key", "__idem_error"].map(local);
         let (meta, make_key) = (self.meta_path(), self.key_in_wrapper());
+        let error_type = self.of_result("Err");
         let keep = arguments.iter().filter_map(|argument| argument.keep(private));
         let slots = arguments.iter().filter_map(|argument| argument.slot.as_ref());
         quote! {
@@ -101,7 +103,7 @@ impl Declaration<'_> {
                 meta: #meta,
                 key: #key,
                 repeatable: true #(&& #slots.is_repeatable())*,
-                cause: |#error: &<#output as #rt::HandlerResult>::Err| {
+                cause: |#error: &#error_type| {
                     (&&&#private::Cause(#error)).sqlx_error()
                 },
             };
@@ -135,6 +137,11 @@ impl Argument {
         let slot = self.slot.as_ref()?;
         Some(quote!(let #slot = #slot.for_next_run();))
     }
+}
+
+/// The place of a type, for tokens that lints still take for a macro's.
+fn at(ty: &Type) -> Span {
+    Span::call_site().located_at(ty.span())
 }
 
 impl ToTokens for Argument {

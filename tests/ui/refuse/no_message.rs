@@ -1,0 +1,19 @@
+#![allow(dead_code)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+    kind: Option<String>,
+    cents: f64,
+    body: Vec<u8>,
+}
+
+#[idempotent(key(order_id), retention = "7d")]
+async fn credit(tx: &mut Transaction<'_, Sqlite>) -> Result<(), sqlx::Error> {
+    let _ = tx;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+#![allow(dead_code)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+    kind: Option<String>,
+    cents: f64,
+    body: Vec<u8>,
+}
+
+#[idempotent(key(msg.order_id), retention = "7d")]
+fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT 1").bind(&msg.order_id).execute(&mut **tx).await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,43 @@
+#![allow(dead_code)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+    kind: Option<String>,
+    cents: f64,
+    body: Vec<u8>,
+}
+
+#[idempotent(key(msg.order_id), retentoin = "7d")]
+async fn a(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.order_id), ttl = "7d")]
+async fn b(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.order_id), retention = "7d", colour = "red")]
+async fn c(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key = msg.order_id, msg.kind, retention = "7d")]
+async fn d(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent("msg.order_id", retention = "7d")]
+async fn e(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+fn main() {}

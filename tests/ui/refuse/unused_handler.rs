@@ -1,0 +1,31 @@
+#![deny(dead_code)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+    kind: Option<String>,
+    cents: f64,
+    body: Vec<u8>,
+}
+
+#[idempotent(key(msg.order_id), retention = "7d")]
+async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+struct Ledger;
+
+impl Ledger {
+    #[idempotent(key(msg.order_id), retention = "7d")]
+    async fn method(&self, tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+        let _ = (tx, msg);
+        Ok(())
+    }
+}
+
+fn main() {
+    let _ = (Ledger, |msg: Paid| (msg.order_id, msg.kind, msg.cents, msg.body));
+}
