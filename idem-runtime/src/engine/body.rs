@@ -224,6 +224,8 @@ impl<T> Codec<T> for Forget {
 #[derive(Debug, Clone, Copy)]
 pub struct Remember;
 
+// What `Codec` says of a type without serde is better than what serde says of it.
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Codec<T> for Remember {
     fn write(&self, value: &T) -> Option<Result<Vec<u8>, serde_json::Error>> {
         Some(serde_json::to_vec(value))
