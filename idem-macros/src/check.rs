@@ -1,12 +1,12 @@
 //! One `refuse_*` function per rule. The heading of the same name in `docs/diagnostics.md` says more.
 
 use proc_macro2::Span;
-use syn::Expr;
 use syn::spanned::Spanned;
+use syn::{Expr, GenericArgument, PathArguments, Safety, Signature, Type};
 
 use crate::args::{Args, RetentionArg};
 use crate::diag::{Errors, did_you_mean};
-use crate::handler::Handler;
+use crate::handler::{Handler, bare};
 use crate::{duration, names};
 
 /// Refuses whatever would not be a handler that applies each event once.
@@ -17,7 +17,9 @@ pub(crate) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     refuse_unreadable_retention(args, errors);
     refuse_bad_name(args, handler, errors);
     refuse_not_async(handler, errors);
+    refuse_modifier(handler, errors);
     refuse_no_transaction(handler, errors);
+    refuse_static_transaction(handler, errors);
     refuse_no_message(handler, errors);
     refuse_no_result(handler, errors);
     refuse_unknown_name(args, handler, errors);
@@ -47,24 +49,24 @@ fn refuse_empty_key(args: &Args, errors: &Errors) {
     }
 }
 
-/// Keys that are kept for ever slow down every delivery; keys that are dropped too early double an effect. So the window
-/// is a decision, and it is written down.
+/// Keys that are kept for ever slow down every delivery; keys that are dropped too early double an effect. So the
+/// window is a decision, and it is written down.
 fn refuse_missing_retention(args: &Args, errors: &Errors) {
     if args.lacks_retention() {
         errors.refuse(
             Span::call_site(),
             "this handler has no retention",
             "say how long its keys are kept: `retention = \"7d\"`",
-            "it must be longer than the longest redelivery: broker retries, dead-letter replays and reprocessing by hand, \
-             added up",
+            "it must be longer than the longest redelivery: broker retries, dead-letter replays and reprocessing by \
+             hand, added up",
         );
     }
 }
 
 /// A window that is misread is a window that is wrong.
 fn refuse_unreadable_retention(args: &Args, errors: &Errors) {
-    const WHY: &str = "a key that is purged too early doubles an effect, so the window must read alike to everyone; months have no fixed \
-         length";
+    const WHY: &str =
+        "a window that is misread doubles an effect; months have no fixed length, a bare number has no unit";
     match args.retention.as_ref().map(|given| &given.value) {
         Some(RetentionArg::Text(text)) => {
             let value = text.value();
@@ -128,6 +130,21 @@ fn refuse_not_async(handler: &Handler, errors: &Errors) {
     }
 }
 
+/// The function under the handler's name is another one, which could not keep the promise of the modifier.
+fn refuse_modifier(handler: &Handler, errors: &Errors) {
+    let Signature { constness, safety, abi, .. } = &handler.sig;
+    let safety = (!matches!(safety, Safety::Default)).then(|| safety.span());
+    let modifiers = [constness.map(|token| token.span), safety, abi.as_ref().map(Spanned::span)];
+    for at in modifiers.into_iter().flatten() {
+        errors.refuse(
+            at,
+            "a handler is an `async fn` without further modifiers",
+            format_args!("`async fn {}`", handler.name()),
+            "the engine calls it, and can keep no promise that is not in its types",
+        );
+    }
+}
+
 /// An effect outside the key's transaction can happen without the key, or the key without the effect.
 fn refuse_no_transaction(handler: &Handler, errors: &Errors) {
     if handler.transaction().is_none() {
@@ -139,6 +156,31 @@ fn refuse_no_transaction(handler: &Handler, errors: &Errors) {
             "the key and the effect are written in one transaction, or they are not written together",
         );
     }
+}
+
+/// The engine's transaction borrows a connection. The compiler would say so in the words of a lifetime error.
+fn refuse_static_transaction(handler: &Handler, errors: &Errors) {
+    if let Some(at) = handler.transaction().and_then(static_lifetime) {
+        errors.refuse(
+            at,
+            "the transaction of a handler is lent to it, so it is not `'static`",
+            "`tx: &mut sqlx::Transaction<'_, sqlx::Sqlite>`",
+            "the engine takes the transaction back to commit it",
+        );
+    }
+}
+
+fn static_lifetime(ty: &Type) -> Option<Span> {
+    let Type::Path(path) = bare(ty) else {
+        return None;
+    };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Lifetime(lifetime) if lifetime.ident == "static" => Some(lifetime.span()),
+        _ => None,
+    })
 }
 
 /// Without a message there is no event.
@@ -166,8 +208,8 @@ fn refuse_no_result(handler: &Handler, errors: &Errors) {
     }
 }
 
-/// A key is made of the handler's parameters. For a name in a string the compiler would offer to replace the string, so
-/// it is judged here, and taken out of the list that the compiler sees.
+/// A key is made of the handler's parameters. For a name in a string the compiler would offer to replace the string,
+/// so it is judged here, and taken out of the list that the compiler sees.
 fn refuse_unknown_name(args: &mut Args, handler: &Handler, errors: &Errors) {
     let known = handler.bindings();
     if known.is_empty() {

@@ -133,7 +133,8 @@ impl Handler {
         }
     }
 
-    /// The return type; `None` where it is plainly no `Result`. The compiler judges what can only be known of the type.
+    /// The return type; `None` where it is plainly no `Result`. The compiler judges what can only be known of the
+    /// type.
     pub(crate) fn output(&self) -> Option<&Type> {
         const NONE: [&str; 8] = ["bool", "i32", "i64", "u32", "u64", "usize", "String", "Option"];
         self.returned().filter(|ty| match bare(ty) {

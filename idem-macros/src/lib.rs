@@ -1,9 +1,9 @@
 //! Implementation detail of [`idem-runtime`](https://docs.rs/idem-runtime): depend on that, and write
 //! `use idem_runtime::idempotent;`.
 //!
-//! The stages, in this order: `args` and `handler` read, with `option`, `key` and `duration` for what stands inside, `check`
-//! refuses, `expand` prints. `diag` shapes messages, `text` turns tokens back into text, `fallback` prints what is left
-//! after a refusal.
+//! The stages, in this order: `args` and `handler` read, with `option`, `key` and `duration` for what stands inside;
+//! `check` refuses; `expand` prints. `diag` shapes messages, `text` turns tokens back into text, `names` knows
+//! variables, `fallback` prints what is left after a refusal.
 
 mod args;
 mod check;

@@ -20,6 +20,20 @@ fn refusals_read_well_and_hostile_crates_compile() {
     }
 }
 
+/// One name for the check, for the case that shows its text, and for the heading that says more.
+#[test]
+fn every_refusal_has_a_case_and_a_heading() {
+    let checks = include_str!("../../idem-macros/src/check.rs");
+    let headings = include_str!("../../docs/diagnostics.md");
+    let names: Vec<_> = checks.split("\nfn refuse_").skip(1).filter_map(|rest| rest.split('(').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let case = concat!(env!("CARGO_MANIFEST_DIR"), "/ui/refuse/").to_owned() + name + ".stderr";
+        assert!(std::path::Path::new(&case).exists(), "{case} is missing");
+        assert!(headings.contains(&format!("\n## {name}\n")), "docs/diagnostics.md has no heading `{name}`");
+    }
+}
+
 fn compiler() -> String {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let version = Command::new(rustc).arg("--version").output().unwrap();

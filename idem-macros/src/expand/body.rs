@@ -73,12 +73,13 @@ impl Declaration<'_> {
         }
     }
 
-    /// The signature as written, and async even where that was forgotten, so that the body's awaits are no errors beside
-    /// the refusal. A parameter that only the key reads is not unused.
+    /// The signature as written, and async even where that was forgotten, so that the body's awaits are no errors
+    /// beside the refusal. A parameter that only the key reads is not unused.
     fn body_signature(&self) -> Signature {
         let read: BTreeSet<String> = self.args.expressions().flat_map(names::read).collect();
         let mut sig = self.handler.sig.clone();
         sig.asyncness.get_or_insert_with(Default::default);
+        sig.constness = None;
         for input in &mut sig.inputs {
             if let FnArg::Typed(typed) = input
                 && !names::bound(&typed.pat).is_disjoint(&read)

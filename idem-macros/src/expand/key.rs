@@ -22,7 +22,8 @@ impl Declaration<'_> {
         let (ident, key) = (Ident::new("key", sig.ident.span()), self.key());
         quote! {
             /// The key of the message's event.
-            #[allow(unused_variables, unused_parens, single_use_lifetimes, unused_lifetimes, clippy::all, clippy::pedantic)]
+            #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+            #[allow(clippy::all, clippy::pedantic)]
             #vis fn #ident #generics (
                 #(#params),*
             ) -> ::core::result::Result<#rt::Key, #rt::KeyError> #where_clause {

@@ -1,8 +1,8 @@
 //! Prints the generated code, and is the only module that quotes. It asks questions and judges nothing.
 //!
-//! A handler becomes a function (`wrapper`), a type of the same name (`body`, with the key from `key`), its entry in the
-//! registry (`meta`) and what consumers run (`implementation`). A method has room for functions only: it becomes the
-//! wrapper, with everything else inside, and the body beside it.
+//! A handler becomes a function (`wrapper`), a type of the same name (`body`, with the key from `key`), its entry in
+//! the registry (`meta`) and what consumers run (`implementation`). A method has room for functions only: it becomes
+//! the wrapper, with everything else inside, and the body beside it.
 
 mod attributes;
 mod body;

@@ -25,8 +25,8 @@ impl Declaration<'_> {
         let (async_, fn_) = (sig.asyncness.unwrap_or_default(), sig.fn_token);
         let (receiver, engine) = (self.wrapper_receiver(), local("engine"));
         let params = self.params.iter().map(|Param { ident, ty, .. }| quote!(#ident: #ty));
-        let engine_type = quote_spanned!(at(*tx)=> &#rt::EngineFor<#tx>);
-        let result = quote_spanned!(at(*output)=> #rt::Handled<#output>);
+        let engine_type = quote_spanned!(at(tx)=> &#rt::EngineFor<#tx>);
+        let result = quote_spanned!(at(output)=> #rt::Handled<#output>);
         let body = if self.refused { quote!(::core::unimplemented!()) } else { self.run() };
         let braces = quote_spanned!(self.handler.body.span()=> { #body });
         quote! {
