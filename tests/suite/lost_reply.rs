@@ -73,7 +73,7 @@ impl Proxy {
                         if matches!(mode, Mode::LoseReply | Mode::LoseReplyAndDie) {
                             server.write_all(read).await?;
                             // Its answer says that it is done.
-                            server.read(&mut reply).await?;
+                            assert_ne!(server.read(&mut reply).await?, 0, "the server answers a COMMIT");
                         }
                         let dies = matches!(mode, Mode::LoseReplyAndDie | Mode::LoseRequestAndDie);
                         self.set(if dies { Mode::Dead } else { Mode::Pass });

@@ -1,9 +1,13 @@
 //! What only PostgreSQL does.
 
+use std::time::Duration;
+
 use idem_runtime::{Engine, ErrorKind, Isolation, idempotent};
 use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::{PgConnection, Postgres};
 use tokio::task::JoinSet;
+
+use crate::conformance::{points, reached};
 
 async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
     if !idem_tests::without_server("postgres") {
@@ -51,6 +55,9 @@ async fn the_handler_keeps_its_lock_timeout_and_gets_the_isolation() {
         let engine = Engine::builder(pool).isolation(Isolation::Serializable).start().await.unwrap();
         let seen = settings(&engine, "e1").await.unwrap().into_value().unwrap();
         assert_eq!(seen, ("42s".to_owned(), "serializable".to_owned()));
+        let bounded = Engine::builder(engine.pool().clone()).claim_wait(Duration::from_secs(1)).start().await.unwrap();
+        let seen = settings(&bounded, "e3").await.unwrap().into_value().unwrap();
+        assert_eq!(seen, ("42s".to_owned(), "read committed".to_owned()));
         let plain = db.engine(1).await;
         let seen = settings(&plain, "e2").await.unwrap().into_value().unwrap();
         assert_eq!(seen, ("0".to_owned(), "read committed".to_owned()));
@@ -140,6 +147,27 @@ async fn a_doomed_transaction_under_replay_is_aborted() {
         let error = doomed_replay(&engine, "e1").await.unwrap_err();
         assert_eq!(error.kind(), Some(ErrorKind::Aborted), "{error}");
         assert_eq!(perform(&engine, &Message::new("e1", [])).await.unwrap().into_value(), Some(1));
+    })
+    .await;
+}
+
+/// A session that bounds its lock waits by itself is left alone, and bounds the wait for the key too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_with_a_lock_timeout_bounds_the_claim() {
+    test(async |db| {
+        let engine = Engine::start(db.pool_with(4, "SET lock_timeout = '300ms'").await).await.unwrap();
+        let (inside, go_on) = points();
+        let first = tokio::spawn({
+            let steps = [Step::Effect("e1"), Step::Reach(inside.clone()), Step::Await(go_on.clone())];
+            let (engine, msg) = (engine.clone(), Message::new("e1", steps));
+            async move { deliver(&engine, &msg).await }
+        });
+        reached(&inside).await;
+        let second = Message::new("e1", [Step::Effect("e1")]);
+        let ended = tokio::time::timeout(Duration::from_secs(3), deliver(&engine, &second)).await;
+        assert_eq!(ended.expect("it is bounded by less than the default"), Delivered::Refused(ErrorKind::Busy));
+        go_on.add_permits(1);
+        assert_eq!(first.await.unwrap(), Delivered::Applied);
     })
     .await;
 }

@@ -136,7 +136,9 @@ impl<S: Store> Engine<S> {
             fingerprint: key.fingerprint().map(<[u8; 32]>::as_slice),
             timed: key.occurred_at().is_some(),
         };
-        let mut lease = Lease::take(&inner.pool).await.map_err(|error| Setback::give_up(self.no_connection(error)))?;
+        let mut lease = Lease::take(&inner.pool, inner.test_connections)
+            .await
+            .map_err(|error| Setback::give_up(self.no_connection(error)))?;
         let mut tx = S::begin(lease.conn(), &inner.statements).await.map_err(not_begun::<S>)?;
 
         let claimed = match S::claim(&mut tx, &inner.statements, new).await {
@@ -248,7 +250,7 @@ impl<S: Store> Engine<S> {
     /// that is still about to commit it, so that "not there" is an answer that stays true.
     async fn look_up(&self, new: NewKey<'_>) -> sqlx::Result<Option<KeyRow>> {
         let inner = &*self.inner;
-        let mut lease = Lease::take(&inner.pool).await?;
+        let mut lease = Lease::take(&inner.pool, true).await?;
         let mut tx = S::begin(lease.conn(), &inner.statements).await?;
         let probe = NewKey { claim: inner.next_attempt(), timed: false, ..new };
         let found = match S::claim(&mut tx, &inner.statements, probe).await? {

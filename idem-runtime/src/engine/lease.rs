@@ -15,8 +15,14 @@ pub(super) struct Lease<S: Store> {
 }
 
 impl<S: Store> Lease<S> {
-    pub(super) async fn take(pool: &Pool<S>) -> sqlx::Result<Self> {
-        Ok(Self { conn: Some(pool.acquire().await?) })
+    /// Takes a connection; `tested` as the pool does it, with a round trip for one that was idle.
+    pub(super) async fn take(pool: &Pool<S>, tested: bool) -> sqlx::Result<Self> {
+        let idle = if tested { None } else { pool.try_acquire() };
+        let conn = match idle {
+            Some(conn) => conn,
+            None => pool.acquire().await?,
+        };
+        Ok(Self { conn: Some(conn) })
     }
 
     #[allow(clippy::expect_used, reason = "only `end` and `drop` take it, and they take the lease")]

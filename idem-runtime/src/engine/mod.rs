@@ -17,15 +17,12 @@ use crate::error::{Error, Failure};
 use crate::handler::Handler;
 use crate::outcome::Outcome;
 use crate::registry::Registry;
-use crate::store::{Isolation, Settings, Statements, Store, schema};
+use crate::store::{CLAIM_WAIT, Isolation, Settings, Statements, Store, schema};
 use crate::tx::TxParam;
 
 pub use body::{Attempt, Cause, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaError, ViaNone, run};
 pub use body::{CloneProbe, ViaClone, ViaMove};
 pub(crate) use deliver::{Ended, Stop};
-
-/// How long a delivery waits for another delivery of the same event. SQLite's own `busy_timeout` default.
-const CLAIM_WAIT: Duration = Duration::from_secs(5);
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
@@ -75,6 +72,7 @@ struct Inner<S: Store> {
     statements: Statements,
     claim_wait: Duration,
     max_runs: u32,
+    test_connections: bool,
     /// Numbers the attempts, from a random start: another process's numbers are elsewhere.
     attempts: AtomicU64,
 }
@@ -98,7 +96,14 @@ impl<S: Store> Engine<S> {
 
     /// Configures an engine.
     pub fn builder(pool: Pool<S>) -> EngineBuilder<S> {
-        EngineBuilder { pool, claim_wait: CLAIM_WAIT, max_runs: MAX_RUNS, isolation: None, statement_cache: true }
+        EngineBuilder {
+            pool,
+            claim_wait: None,
+            max_runs: MAX_RUNS,
+            isolation: None,
+            statement_cache: true,
+            test_connections: true,
+        }
     }
 
     /// Applies the message's event once, through a handler that is named as a type.
@@ -158,22 +163,29 @@ impl<S: Store> std::fmt::Debug for Engine<S> {
 #[must_use = "nothing runs before `start` is awaited"]
 pub struct EngineBuilder<S: Store> {
     pool: Pool<S>,
-    claim_wait: Duration,
+    claim_wait: Option<Duration>,
     max_runs: u32,
     isolation: Option<Isolation>,
     statement_cache: bool,
+    test_connections: bool,
 }
 
 impl<S: Store> EngineBuilder<S> {
     /// How long a delivery waits for another delivery of the same event before it is [busy](crate::ErrorKind::Busy).
     /// Default: 5 seconds. At least a millisecond, and at most an hour: a longer wait is taken as that.
     ///
-    /// It waits on a connection. On MariaDB whole seconds count, at least one; on MySQL the server's own
-    /// `innodb_lock_wait_timeout` holds instead (50 seconds unless configured). On PostgreSQL it is a `lock_timeout` for the
-    /// claim alone; what the handler finds set is the value that the pool's first connection had at start. On SQLite, where one transaction writes
-    /// at a time, it is the wait for any other writer, and the connection's `busy_timeout` comes on top.
+    /// It waits on a connection. How it is bounded depends on the store:
+    ///
+    /// - PostgreSQL: by a `lock_timeout` for the claim alone. What the handler then finds set is the value that the pool's
+    ///   first connection had at start. A pool whose connections have a `lock_timeout` of their own, as with
+    ///   `PgConnectOptions::options([("lock_timeout", "5s")])`, is bounded by that unless this is called, which spares the
+    ///   server some work per delivery.
+    /// - MariaDB: in whole seconds, at least one. MySQL: by the server's own `innodb_lock_wait_timeout` instead, 50 seconds
+    ///   unless configured.
+    /// - SQLite, where one transaction writes at a time: it is the wait for any other writer, and the connection's
+    ///   `busy_timeout` comes on top.
     pub fn claim_wait(mut self, wait: Duration) -> Self {
-        self.claim_wait = wait;
+        self.claim_wait = Some(wait);
         self
     }
 
@@ -188,6 +200,17 @@ impl<S: Store> EngineBuilder<S> {
     /// Without effect on SQLite, which is always serializable.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = Some(isolation);
+        self
+    }
+
+    /// Whether idle connections are tested before they are used. Default: `true`, as the pool does it.
+    ///
+    /// `false` saves a round trip per delivery: the engine takes idle connections with
+    /// [`Pool::try_acquire`](sqlx::Pool::try_acquire), and a dead one is noticed when the transaction begins, upon which
+    /// another is taken. The pool's `before_acquire` hook is then not called for them, so leave it at `true` where that
+    /// hook sets something that handlers rely on, such as a role or a tenant.
+    pub fn test_connections(mut self, test: bool) -> Self {
+        self.test_connections = test;
         self
     }
 
@@ -217,7 +240,7 @@ impl<S: Store> EngineBuilder<S> {
         let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
         schema::check::<S>(&mut conn).await?;
         // PostgreSQL reads a lock_timeout of zero as no bound at all, and none beyond 24 days.
-        let claim_wait = self.claim_wait.clamp(Duration::from_millis(1), LONGEST_CLAIM_WAIT);
+        let claim_wait = self.claim_wait.map(|wait| wait.clamp(Duration::from_millis(1), LONGEST_CLAIM_WAIT));
         let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
@@ -226,7 +249,8 @@ impl<S: Store> EngineBuilder<S> {
             pool: self.pool,
             registry,
             statements,
-            claim_wait,
+            claim_wait: claim_wait.unwrap_or(CLAIM_WAIT),
+            test_connections: self.test_connections,
             max_runs: self.max_runs,
             attempts: AtomicU64::new(RandomState::new().build_hasher().finish()),
         };

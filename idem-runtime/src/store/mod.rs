@@ -95,11 +95,16 @@ pub enum Isolation {
     Serializable,
 }
 
+/// How long a delivery waits for another delivery of the same event, unless it is configured. SQLite's own default for
+/// `busy_timeout` in sqlx.
+pub(crate) const CLAIM_WAIT: Duration = Duration::from_secs(5);
+
 /// What the engine was configured to do, as far as it concerns SQL.
 #[derive(Debug, Clone, Copy)]
 #[doc(hidden)] // Not public API: the seam between engine and store.
 pub struct Settings {
-    pub claim_wait: Duration,
+    /// `None` leaves it to the session where that has a bound, and is [`CLAIM_WAIT`] where not.
+    pub claim_wait: Option<Duration>,
     pub isolation: Option<Isolation>,
     pub statement_cache: bool,
 }

@@ -10,14 +10,15 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, MySql, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+    CLAIM_WAIT, Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault,
+    schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/mysql/0001_keys.sql"))];
 
 /// The mark of our transaction is a savepoint: it vanishes with the transaction, whoever ends it, and releasing one that
 /// is not there is an error, which keeps the `COMMIT` behind it from running.
-const PROVE_AND_COMMIT: &str = "RELEASE SAVEPOINT idem; COMMIT";
+const PROVE_AND_COMMIT: &str = "RELEASE SAVEPOINT idem_transaction_mark; COMMIT";
 
 const NOW_MICROS: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
@@ -48,7 +49,7 @@ crate::tx::connection_param!(MySql, MySqlConnection);
 /// duplicate alike. MariaDB takes the bound of the wait for this one statement; to MySQL that is a comment, and its own
 /// `innodb_lock_wait_timeout` holds.
 fn claim_sql(settings: &Settings) -> SqlStr {
-    let wait = settings.claim_wait.as_secs().max(1);
+    let wait = settings.claim_wait.unwrap_or(CLAIM_WAIT).as_secs().max(1);
     AssertSqlSafe(format!(
         "/*M!100101 SET STATEMENT innodb_lock_wait_timeout = {wait} FOR */ \
          INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) \
@@ -59,15 +60,15 @@ fn claim_sql(settings: &Settings) -> SqlStr {
 
 fn begin_sql(settings: &Settings) -> SqlStr {
     match settings.isolation {
-        None => "START TRANSACTION; SAVEPOINT idem",
+        None => "START TRANSACTION; SAVEPOINT idem_transaction_mark",
         Some(Isolation::ReadCommitted) => {
-            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; SAVEPOINT idem"
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; SAVEPOINT idem_transaction_mark"
         }
         Some(Isolation::RepeatableRead) => {
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SAVEPOINT idem"
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SAVEPOINT idem_transaction_mark"
         }
         Some(Isolation::Serializable) => {
-            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; START TRANSACTION; SAVEPOINT idem"
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; START TRANSACTION; SAVEPOINT idem_transaction_mark"
         }
     }
     .into_sql_str()

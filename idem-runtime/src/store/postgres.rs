@@ -10,7 +10,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+    CLAIM_WAIT, Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault,
+    schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/postgres/0001_keys.sql"))];
@@ -21,11 +22,14 @@ const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/po
 ///
 /// `AND CHAIN` leaves a transaction open for the `ROLLBACK` that sqlx sends when its object is dropped: without one, the
 /// server would log a warning for every message. That `ROLLBACK` travels with the ping of the connection's return.
-const PROVE_AND_COMMIT: &str = "CLOSE idem; COMMIT AND CHAIN";
+const PROVE_AND_COMMIT: &str = "CLOSE idem_transaction_mark; COMMIT AND CHAIN";
+
+/// The clock in microseconds since 1970. A double holds those exactly until the year 2255.
+const NOW_MICROS: &str = "(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
 const FIND: &str = "\
-    SELECT claim, (extract(epoch FROM claimed_at) * 1000000)::bigint AS claimed_micros, \
-           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_micros, fingerprint, result \
+    SELECT claim, (date_part('epoch', claimed_at) * 1000000)::bigint AS claimed_micros, \
+           (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS now_micros, fingerprint, result \
     FROM idem_key WHERE handler = $1 AND event_key = $2";
 
 /// Read with the simple protocol, like everything that is asked outside a transaction: behind a pooler in transaction mode
@@ -42,13 +46,33 @@ impl super::sealed::Sealed for Postgres {}
 
 crate::tx::connection_param!(Postgres, PgConnection);
 
-/// The claim, with the handler's own `lock_timeout` back in force as soon as the key is in. The bound is for the wait
-/// for another delivery alone.
-fn claim_sql(returning: &str, lock_timeout: &str) -> SqlStr {
+/// What bounds the wait for another delivery: a `lock_timeout` for the claim alone, with the session's own back in force as
+/// soon as the key is in. A session that has one needs no other, and saves the server the work.
+struct Bound {
+    begin: String,
+    returning: String,
+}
+
+impl Bound {
+    fn new(settings: &Settings, session: &str) -> Self {
+        let wait = match settings.claim_wait {
+            Some(wait) => wait,
+            None if session != "0" => return Self { begin: String::new(), returning: String::new() },
+            None => CLAIM_WAIT,
+        };
+        Self {
+            begin: format!("; SET LOCAL lock_timeout = {}", wait.as_millis()),
+            returning: format!("set_config('lock_timeout', '{session}', true)"),
+        }
+    }
+}
+
+fn claim_sql(returning: &[&str]) -> SqlStr {
+    let returning: Vec<&str> = returning.iter().copied().filter(|column| !column.is_empty()).collect();
+    let returning = if returning.is_empty() { String::new() } else { format!(" RETURNING {}", returning.join(", ")) };
     AssertSqlSafe(format!(
         "INSERT INTO idem_key (handler, event_key, claim, fingerprint) VALUES ($1, $2, $3, $4) \
-         ON CONFLICT (handler, event_key) DO NOTHING \
-         RETURNING {returning}, set_config('lock_timeout', '{lock_timeout}', true)"
+         ON CONFLICT (handler, event_key) DO NOTHING{returning}"
     ))
     .into_sql_str()
 }
@@ -59,27 +83,27 @@ fn find_sql(new: NewKey<'_>) -> SqlStr {
     AssertSqlSafe(text).into_sql_str()
 }
 
-fn begin_sql(settings: &Settings) -> SqlStr {
+fn begin_sql(settings: &Settings, bound: &Bound) -> SqlStr {
     let isolation = match settings.isolation {
         None => "",
         Some(Isolation::ReadCommitted) => " ISOLATION LEVEL READ COMMITTED",
         Some(Isolation::RepeatableRead) => " ISOLATION LEVEL REPEATABLE READ",
         Some(Isolation::Serializable) => " ISOLATION LEVEL SERIALIZABLE",
     };
-    let wait = settings.claim_wait.as_millis();
-    AssertSqlSafe(format!("BEGIN{isolation}; DECLARE idem CURSOR FOR SELECT; SET LOCAL lock_timeout = {wait}"))
-        .into_sql_str()
+    let bound = &bound.begin;
+    AssertSqlSafe(format!("BEGIN{isolation}; DECLARE idem_transaction_mark CURSOR FOR SELECT{bound}")).into_sql_str()
 }
 
 impl Store for Postgres {
     fn statements<'a>(conn: &'a mut PgConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
         Box::pin(async move {
             let lock_timeout: String = sqlx::raw_sql(LOCK_TIMEOUT).fetch_one(conn).await?.try_get(0)?;
+            let bound = Bound::new(settings, &lock_timeout);
             Ok(Statements {
-                begin: begin_sql(settings),
+                begin: begin_sql(settings, &bound),
+                claim: claim_sql(&[&bound.returning]),
+                claim_timed: claim_sql(&[NOW_MICROS, &bound.returning]),
                 persistent: settings.statement_cache,
-                claim: claim_sql("NULL::bigint", &lock_timeout),
-                claim_timed: claim_sql("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", &lock_timeout),
             })
         })
     }
@@ -98,17 +122,21 @@ impl Store for Postgres {
     ) -> BoxFuture<'c, sqlx::Result<Claimed>> {
         Box::pin(async move {
             let sql = if new.timed { &statements.claim_timed } else { &statements.claim };
-            let row = sqlx::query(sql.clone())
+            let insert = sqlx::query(sql.clone())
                 .bind(new.handler)
                 .bind(new.event_key.as_bytes())
                 .bind(new.claim)
                 .bind(new.fingerprint)
-                .persistent(statements.persistent)
-                .fetch_optional(conn)
-                .await?;
-            Ok(match row {
-                Some(row) => Claimed::New { now_micros: row.try_get(0)? },
-                None => Claimed::Taken,
+                .persistent(statements.persistent);
+            if new.timed {
+                return Ok(match insert.fetch_optional(conn).await? {
+                    Some(row) => Claimed::New { now_micros: row.try_get(0)? },
+                    None => Claimed::Taken,
+                });
+            }
+            Ok(match insert.execute(conn).await?.rows_affected() {
+                0 => Claimed::Taken,
+                _ => Claimed::New { now_micros: None },
             })
         })
     }
@@ -182,7 +210,8 @@ impl Store for Postgres {
             "25006" => Fault::ReadOnly,
             "42P01" => Fault::Schema,
             "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Fault::ConnectionLost,
-            code if code.starts_with("08") => Fault::ConnectionLost,
+            // Class 08 without the protocol violation, which a pooler that mixes up sessions causes.
+            code if code.starts_with("08") && code != "08P01" => Fault::ConnectionLost,
             _ => Fault::Other,
         }
     }

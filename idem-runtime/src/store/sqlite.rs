@@ -12,11 +12,11 @@ const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/sq
 
 /// IMMEDIATE, since a transaction that turns writer later fails as busy at once. The savepoint is the mark of our
 /// transaction: it vanishes with it, whoever ends it.
-const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT idem";
+const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT idem_transaction_mark";
 
 /// Fails when the savepoint is gone. A step of its own: here a round trip is a hop to the connection's thread, and
 /// sqlx must send the COMMIT itself to keep its count of open transactions.
-const PROVE: &str = "RELEASE idem";
+const PROVE: &str = "RELEASE idem_transaction_mark";
 
 const CLAIM: &str = "\
     INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) \

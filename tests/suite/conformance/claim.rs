@@ -70,7 +70,7 @@ pub(super) async fn two_handlers_apply_the_same_key_once_each<S: TestStore>(db: 
 
 /// Counts what it is given, with a state that it is given too.
 #[idempotent(key(order), retention = "1d", name = "tests.tally")]
-async fn tally(_tx: &mut Transaction<'_, Sqlite>, order: &String, price: &i64) -> sqlx::Result<i64> {
+async fn tally(_tx: &mut Transaction<'_, Sqlite>, order: &str, price: &i64) -> sqlx::Result<i64> {
     let length = i64::try_from(order.len()).unwrap_or_default();
     Ok(length * price)
 }
@@ -81,7 +81,7 @@ where
     S: idem_runtime::Store,
     H: Handler<S, Err = sqlx::Error>,
 {
-    assert_eq!(H::META.message, "String");
+    assert_eq!(H::META.message, "str");
     assert_eq!(engine.registry().get(H::META.name), Some(H::META));
     match engine.handle::<H>(message, state).await {
         Ok(Outcome::Applied(value)) => Some(value),

@@ -140,7 +140,7 @@ async fn work<S: TestStore>(place: &str, role: &str) {
     };
     deliver(&engine, &Message::new("e1", steps)).await;
     say("committed");
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn storm<S: TestStore>(engine: &Engine<S>) {
