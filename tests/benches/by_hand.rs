@@ -7,6 +7,8 @@ use sqlx::{Connection, Pool, Sqlite, SqliteConnection};
 /// The hand-written delivery of a store.
 pub(crate) trait ByHand: TestStore {
     const ACCOUNTS: &'static str;
+    /// Gives a connection a bound for its lock waits, where that spares the engine from doing so.
+    const BOUNDED: &'static str;
 
     /// SQL that inserts so many keys.
     fn fill(keys: &str) -> String;
@@ -19,6 +21,7 @@ pub(crate) trait ByHand: TestStore {
 }
 
 impl ByHand for Sqlite {
+    const BOUNDED: &'static str = "";
     const ACCOUNTS: &'static str = "\
         WITH RECURSIVE more (id) AS (SELECT 3 UNION ALL SELECT id + 1 FROM more WHERE id < 1000)
         INSERT INTO account SELECT id, 0 FROM more";
@@ -61,6 +64,7 @@ impl ByHand for Sqlite {
 
 #[cfg(feature = "servers")]
 impl ByHand for sqlx::Postgres {
+    const BOUNDED: &'static str = "SET lock_timeout = '5s'";
     const ACCOUNTS: &'static str = "INSERT INTO account SELECT id, 0 FROM generate_series(3, 1000) AS id";
 
     fn fill(keys: &str) -> String {

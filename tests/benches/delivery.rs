@@ -54,8 +54,11 @@ fn store<S: ByHand>(criterion: &mut Criterion, pairs: &mut Pairs, connections: &
             }
             let pool = db.pool(connections).await;
             let engine = Engine::start(pool.clone()).await.unwrap();
+            // As `docs/performance.md` advises, on a pool of its own.
+            let tuned = db.pool_with(connections, S::BOUNDED).await;
+            let tuned = Engine::start(tuned).await.unwrap();
             for (case, name) in [(Case::Fresh, "fresh"), (Case::Duplicate, "duplicate")] {
-                let runs = Run::new(&engine, &pool, case, connections);
+                let runs = Run::new([&engine, &tuned], &pool, case, connections);
                 let mut group = criterion.benchmark_group(format!("{}/{name}", S::NAME));
                 group.throughput(Throughput::Elements(1)).measurement_time(Duration::from_secs(6)).sample_size(20);
                 let label = format!("{}/{name}/{connections}", S::NAME);
@@ -63,6 +66,9 @@ fn store<S: ByHand>(criterion: &mut Criterion, pairs: &mut Pairs, connections: &
                 tokio::task::block_in_place(|| {
                     group.bench_function(BenchmarkId::new("engine", connections), |bencher| {
                         bencher.iter_custom(|deliveries| runs.in_turns(&runtime_handle(), deliveries, pairs, &label));
+                    });
+                    group.bench_function(BenchmarkId::new("engine, tuned", connections), |bencher| {
+                        bencher.iter_custom(|deliveries| runtime_handle().block_on(runs.tuned(deliveries)));
                     });
                     group.bench_function(BenchmarkId::new("by hand", connections), |bencher| {
                         bencher.iter_custom(|deliveries| runtime_handle().block_on(runs.by_hand(deliveries)));
@@ -73,6 +79,7 @@ fn store<S: ByHand>(criterion: &mut Criterion, pairs: &mut Pairs, connections: &
                 });
                 group.finish();
             }
+            tuned.pool().close().await;
             pool.close().await;
         }));
     }

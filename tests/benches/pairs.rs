@@ -16,6 +16,7 @@ use crate::{Case, credit};
 /// Delivers through as many tasks as there are connections.
 pub(crate) struct Run<'a, S: ByHand> {
     engine: &'a Engine<S>,
+    tuned: &'a Engine<S>,
     pool: &'a Pool<S>,
     case: Case,
     tasks: u32,
@@ -25,30 +26,41 @@ pub(crate) struct Run<'a, S: ByHand> {
 #[derive(Clone, Copy)]
 enum Way {
     Engine,
+    Tuned,
     ByHand { proven: bool },
 }
 
 impl<'a, S: ByHand> Run<'a, S> {
-    pub(crate) fn new(engine: &'a Engine<S>, pool: &'a Pool<S>, case: Case, tasks: u32) -> Self {
-        Self { engine, pool, case, tasks, next: Arc::default() }
+    pub(crate) fn new([engine, tuned]: [&'a Engine<S>; 2], pool: &'a Pool<S>, case: Case, tasks: u32) -> Self {
+        Self { engine, tuned, pool, case, tasks, next: Arc::default() }
     }
 
     /// The engine's time; the pair of it and the hand-written one is noted.
     pub(crate) fn in_turns(&self, runtime: &Handle, deliveries: u64, pairs: &mut Pairs, label: &str) -> Duration {
         // Short turns, so that a checkpoint or a neighbour hits both.
-        let (mut engine, mut by_hand, mut proven) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let ways = [Way::Engine, Way::Tuned, Way::ByHand { proven: false }, Way::ByHand { proven: true }];
+        let mut times = [Duration::ZERO; 4];
         let mut left = deliveries;
-        while left > 0 {
-            let turn = left.min(200 * u64::from(self.tasks));
-            engine += runtime.block_on(self.go(Way::Engine, turn));
-            by_hand += runtime.block_on(self.go(Way::ByHand { proven: false }, turn));
-            proven += runtime.block_on(self.go(Way::ByHand { proven: true }, turn));
-            left -= turn;
+        for turn in 0.. {
+            if left == 0 {
+                break;
+            }
+            let length = left.min(100 * u64::from(self.tasks));
+            for step in 0..ways.len() {
+                // Nobody is always the first after the other.
+                let at = (turn + step) % ways.len();
+                times[at] += runtime.block_on(self.go(ways[at], length));
+            }
+            left -= length;
         }
         if deliveries >= 100 {
-            pairs.note(label, engine, by_hand, proven);
+            pairs.note(label, times);
         }
-        engine
+        times[0]
+    }
+
+    pub(crate) async fn tuned(&self, deliveries: u64) -> Duration {
+        self.go(Way::Tuned, deliveries).await
     }
 
     pub(crate) async fn by_hand(&self, deliveries: u64) -> Duration {
@@ -71,7 +83,8 @@ impl<'a, S: ByHand> Run<'a, S> {
         }
         let began = Instant::now();
         for _ in 0..self.tasks {
-            let (engine, pool, left) = (self.engine.clone(), self.pool.clone(), Arc::clone(&left));
+            let engine = if matches!(way, Way::Tuned) { self.tuned } else { self.engine };
+            let (engine, pool, left) = (engine.clone(), self.pool.clone(), Arc::clone(&left));
             tasks.spawn(async move {
                 loop {
                     let number = left.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +99,7 @@ impl<'a, S: ByHand> Run<'a, S> {
                     };
                     let account = i32::try_from(number % 1_000).unwrap() + 1;
                     let new = match way {
-                        Way::Engine => credit(&engine, &id, &account).await.unwrap().is_applied(),
+                        Way::Engine | Way::Tuned => credit(&engine, &id, &account).await.unwrap().is_applied(),
                         Way::ByHand { proven } => S::deliver(&pool, &id, account, proven).await.unwrap(),
                     };
                     assert_eq!(new, fresh);
@@ -98,28 +111,36 @@ impl<'a, S: ByHand> Run<'a, S> {
     }
 }
 
-/// Times of engine, hand-written and proven hand-written runs, by benchmark.
+/// Ratios of the engine's throughput to others', by benchmark: plain and tuned, to hand-written and proven hand-written.
 #[derive(Default)]
-pub(crate) struct Pairs(BTreeMap<String, Vec<[f64; 2]>>);
+pub(crate) struct Pairs(BTreeMap<String, Vec<[f64; 4]>>);
 
 impl Pairs {
-    fn note(&mut self, label: &str, engine: Duration, by_hand: Duration, proven: Duration) {
-        let engine = engine.as_secs_f64();
-        let ratios = [by_hand.as_secs_f64() / engine, proven.as_secs_f64() / engine];
+    fn note(&mut self, label: &str, times: [Duration; 4]) {
+        let [engine, tuned, by_hand, proven] = times.map(|time| time.as_secs_f64());
+        let ratios = [by_hand / engine, proven / engine, by_hand / tuned, proven / tuned];
         self.0.entry(label.to_owned()).or_default().push(ratios);
     }
 
-    /// The engine's throughput as a part of the others', the median of all pairs.
+    /// The median of all pairs.
     pub(crate) fn print(&self) {
         println!("\nthroughput of the engine, as a part of the same transaction written by hand (median of pairs)");
-        println!("{:<28} {:>6} {:>12} {:>20}", "benchmark", "pairs", "by hand", "by hand, proven");
+        println!("{:<26} {:>6} {:>21} {:>21}", "", "", "engine", "engine, tuned");
+        println!(
+            "{:<26} {:>6} {:>10} {:>10} {:>10} {:>10}",
+            "benchmark", "pairs", "to hand", "to proven", "to hand", "to proven"
+        );
         for (label, ratios) in &self.0 {
             let median = |column: usize| {
                 let mut values: Vec<f64> = ratios.iter().map(|ratios| ratios[column]).collect();
                 values.sort_by(f64::total_cmp);
                 values[values.len() / 2]
             };
-            println!("{label:<28} {:>6} {:>12.3} {:>20.3}", ratios.len(), median(0), median(1));
+            print!("{label:<26} {:>6}", ratios.len());
+            for column in 0..4 {
+                print!(" {:>10.3}", median(column));
+            }
+            println!();
         }
     }
 }

@@ -6,19 +6,22 @@ mod body;
 mod deliver;
 mod lease;
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::Pool;
 
 use crate::error::{Error, Failure};
-use crate::handler::Handler;
+use crate::handler::{Handler, HandlerMeta};
 use crate::outcome::Outcome;
 use crate::registry::Registry;
 use crate::store::{CLAIM_WAIT, Isolation, Settings, Statements, Store, schema};
 use crate::tx::TxParam;
+
+use lease::Connections;
 
 pub use body::{Attempt, Cause, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaError, ViaNone, run};
 pub use body::{CloneProbe, ViaClone, ViaMove};
@@ -67,12 +70,13 @@ pub struct Engine<S: Store> {
 }
 
 struct Inner<S: Store> {
-    pool: Pool<S>,
+    connections: Connections<S>,
     registry: Registry,
+    /// Whether a handler's last delivery was a duplicate.
+    last_was_duplicate: HashMap<&'static str, AtomicBool>,
     statements: Statements,
     claim_wait: Duration,
     max_runs: u32,
-    test_connections: bool,
     /// Numbers the attempts, from a random start: another process's numbers are elsewhere.
     attempts: AtomicU64,
 }
@@ -96,14 +100,7 @@ impl<S: Store> Engine<S> {
 
     /// Configures an engine.
     pub fn builder(pool: Pool<S>) -> EngineBuilder<S> {
-        EngineBuilder {
-            pool,
-            claim_wait: None,
-            max_runs: MAX_RUNS,
-            isolation: None,
-            statement_cache: true,
-            test_connections: true,
-        }
+        EngineBuilder { pool, claim_wait: None, max_runs: MAX_RUNS, isolation: None, statement_cache: true }
     }
 
     /// Applies the message's event once, through a handler that is named as a type.
@@ -133,13 +130,25 @@ impl<S: Store> Engine<S> {
     /// The pool that the engine takes its connections from.
     #[must_use]
     pub fn pool(&self) -> &Pool<S> {
-        &self.inner.pool
+        self.inner.connections.pool()
     }
 }
 
 impl<S: Store> Inner<S> {
     fn next_attempt(&self) -> i64 {
         self.attempts.fetch_add(1, Ordering::Relaxed).cast_signed()
+    }
+
+    fn expects_duplicate(&self, meta: &HandlerMeta) -> bool {
+        self.last_was_duplicate.get(meta.name).is_some_and(|last| last.load(Ordering::Relaxed))
+    }
+
+    fn note(&self, meta: &HandlerMeta, duplicate: bool) {
+        if let Some(last) = self.last_was_duplicate.get(meta.name)
+            && last.load(Ordering::Relaxed) != duplicate
+        {
+            last.store(duplicate, Ordering::Relaxed);
+        }
     }
 }
 
@@ -167,7 +176,6 @@ pub struct EngineBuilder<S: Store> {
     max_runs: u32,
     isolation: Option<Isolation>,
     statement_cache: bool,
-    test_connections: bool,
 }
 
 impl<S: Store> EngineBuilder<S> {
@@ -203,17 +211,6 @@ impl<S: Store> EngineBuilder<S> {
         self
     }
 
-    /// Whether idle connections are tested before they are used. Default: `true`, as the pool does it.
-    ///
-    /// `false` saves a round trip per delivery: the engine takes idle connections with
-    /// [`Pool::try_acquire`](sqlx::Pool::try_acquire), and a dead one is noticed when the transaction begins, upon which
-    /// another is taken. The pool's `before_acquire` hook is then not called for them, so leave it at `true` where that
-    /// hook sets something that handlers rely on, such as a role or a tenant.
-    pub fn test_connections(mut self, test: bool) -> Self {
-        self.test_connections = test;
-        self
-    }
-
     /// Whether the engine's statements are prepared once per connection, under a name. Default: `true`.
     ///
     /// `false` is for a pooler in transaction mode that does not follow named statements (PgBouncer before 1.21, or without
@@ -246,11 +243,11 @@ impl<S: Store> EngineBuilder<S> {
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
         drop(conn);
         let inner = Inner {
-            pool: self.pool,
+            connections: Connections::new(self.pool),
+            last_was_duplicate: registry.handlers().map(|meta| (meta.name, AtomicBool::new(false))).collect(),
             registry,
             statements,
             claim_wait: claim_wait.unwrap_or(CLAIM_WAIT),
-            test_connections: self.test_connections,
             max_runs: self.max_runs,
             attempts: AtomicU64::new(RandomState::new().build_hasher().finish()),
         };

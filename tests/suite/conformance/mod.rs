@@ -88,6 +88,7 @@ for_each_store! {
         a_cancelled_body_leaves_nothing_behind
         deliveries_cut_off_anywhere_leave_clean_connections
         one_connection_is_enough
+        others_get_the_connection_between_deliveries
         a_second_connection_fails_within_the_timeout
         many_keys_need_few_statements
         without_a_statement_cache_none_is_kept
