@@ -32,7 +32,9 @@ enum Way {
 
 impl<'a, S: ByHand> Run<'a, S> {
     pub(crate) fn new([engine, tuned]: [&'a Engine<S>; 2], pool: &'a Pool<S>, case: Case, tasks: u32) -> Self {
-        Self { engine, tuned, pool, case, tasks, next: Arc::default() }
+        // Events of this run's own: other runs deliver to the same table.
+        let next = Arc::new(AtomicU64::new(u64::from(tasks) << 40));
+        Self { engine, tuned, pool, case, tasks, next }
     }
 
     /// The engine's time; the pair of it and the hand-written one is noted.

@@ -15,3 +15,4 @@ mod mysql;
 mod postgres;
 mod quickstart;
 mod sqlite;
+mod telemetry;

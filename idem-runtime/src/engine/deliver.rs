@@ -133,7 +133,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Looks for the key without a transaction: duplicates come in storms, and one that is found here writes nothing, locks
-    /// nothing and takes one round trip. `None` where it is not found, or cannot be asked: then the claim decides.
+    /// nothing and takes one round trip. `None` where it is not found, or reading fails: then the claim decides.
     async fn look_first(
         &self,
         meta: &'static HandlerMeta,
@@ -141,7 +141,10 @@ impl<S: Store> Engine<S> {
         body: &mut dyn Body<S>,
     ) -> Option<Result<Ended, Stop>> {
         let new = self.new_key(meta, key);
-        let mut lease = self.inner.connections.take().await.ok()?;
+        let mut lease = match self.inner.connections.take().await {
+            Ok(lease) => lease,
+            Err(error) => return Some(Err(Stop::Engine(self.no_connection(error)))),
+        };
         let found = S::find(lease.conn(), &self.inner.statements, new).await.ok()?;
         lease.end();
         found.map(|row| duplicate(Some(row), new, body).map_err(|setback| setback.stop))
