@@ -1,5 +1,7 @@
 //! What only MySQL and MariaDB do.
 
+use std::time::Duration;
+
 use idem_runtime::{Engine, ErrorKind, Isolation, idempotent};
 use idem_tests::{Db, Delivered, Message, Step, deliver, perform};
 use sqlx::{MySql, MySqlConnection};
@@ -11,6 +13,21 @@ async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<MySql>>)) {
     if !idem_tests::without_server("mysql") {
         Db::test(test).await;
     }
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_an_error_at_start() {
+    test(async |db| {
+        let (options, _) = db.place().clone();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for options in [options.clone().host("127.0.0.1").port(port), options.database("no_such_database")] {
+            let pool = sqlx::mysql::MySqlPoolOptions::new().acquire_timeout(Duration::from_millis(500));
+            let error = Engine::start(pool.connect_lazy_with(options)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            assert!(std::error::Error::source(&error).is_some(), "{error}");
+        }
+    })
+    .await;
 }
 
 /// [B10] DDL commits the key and whatever the handler had done.

@@ -15,6 +15,27 @@ async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
     }
 }
 
+/// The error of an engine that is started on a wrong address.
+async fn start_at(options: sqlx::postgres::PgConnectOptions) -> idem_runtime::Error {
+    let pool = sqlx::postgres::PgPoolOptions::new().acquire_timeout(Duration::from_millis(500));
+    Engine::start(pool.connect_lazy_with(options)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_an_error_at_start() {
+    test(async |db| {
+        let (options, _) = db.place().clone();
+        // A port that nobody listens on any more.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for options in [options.clone().host("127.0.0.1").port(port), options.database("no_such_database")] {
+            let error = start_at(options).await;
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            assert!(std::error::Error::source(&error).is_some(), "{error}");
+        }
+    })
+    .await;
+}
+
 /// [B25] The losers of a race meet 40001 above read committed; run again, they see the winner.
 async fn duplicates_race(db: &Db<Postgres>, setup: &'static str) {
     let engine = Engine::start(db.pool_with(8, setup).await).await.unwrap();

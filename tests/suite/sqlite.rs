@@ -63,6 +63,18 @@ async fn a_database_in_memory_survives_whatever_handlers_do() {
 }
 
 #[tokio::test]
+async fn a_wrong_address_is_an_error_at_start() {
+    let place = tempfile::tempdir().unwrap();
+    let no_database = place.path().join("no.sqlite");
+    std::fs::write(&no_database, "this is no database, and long enough to be taken for one".repeat(20)).unwrap();
+    for path in [place.path().join("no such folder/test.sqlite"), no_database] {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let error = Engine::start(SqlitePoolOptions::new().connect_lazy_with(options)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_without_write_permission_is_read_only() {
     Db::<Sqlite>::test(async |db| {
         let options = SqliteConnectOptions::new().filename(db.place().path.join("test.sqlite")).read_only(true);
@@ -97,4 +109,29 @@ async fn a_busy_commit_is_no_loss() {
     assert_eq!(deliver(&engine, &msg).await, Delivered::Applied);
     let effects: i64 = sqlx::query_scalar("SELECT count(*) FROM effect").fetch_one(&pool).await.unwrap();
     assert_eq!(effects, 1);
+}
+
+/// After a duplicate the next one is only read, so that a replayed queue does not stand in the way of writers.
+#[tokio::test]
+async fn a_storm_of_duplicates_waits_for_no_writer() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(2).await;
+        let msg = Message::new("e1", [Step::Effect("e1")]);
+        assert_eq!(deliver(&engine, &msg).await, Delivered::Applied);
+        assert_eq!(deliver(&engine, &msg).await, Delivered::Duplicate);
+
+        let other = db.pool(1).await;
+        let writer = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        for _ in 0..10 {
+            let ended = tokio::time::timeout(Duration::from_secs(2), deliver(&engine, &msg)).await;
+            assert_eq!(ended.expect("reading waits for nobody"), Delivered::Duplicate);
+        }
+        writer.rollback().await.unwrap();
+
+        // A new event goes the usual way, and ends the storm.
+        assert_eq!(deliver(&engine, &Message::new("e2", [Step::Effect("e2")])).await, Delivered::Applied);
+        assert_eq!((db.effects("e1").await, db.effects("e2").await, db.keys().await), (1, 1, 2));
+        other.close().await;
+    })
+    .await;
 }

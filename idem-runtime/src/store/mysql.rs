@@ -195,8 +195,8 @@ impl Store for MySql {
             1205 => Fault::LockTimeout,
             1290 | 1792 | 1836 => Fault::ReadOnly,
             1146 => Fault::Schema,
-            // Shutdown, killed, aborted, network errors, too many connections, idle too long.
-            1053 | 1927 | 1152 | 1158..=1161 | 1184 | 1040 | 4031 => Fault::ConnectionLost,
+            // Shutdown, killed, aborted, network errors, too many connections, idle too long; wrong user or database.
+            1044 | 1045 | 1049 | 1053 | 1927 | 1152 | 1158..=1161 | 1184 | 1040 | 4031 => Fault::ConnectionLost,
             _ => Fault::Other,
         }
     }

@@ -209,7 +209,10 @@ impl Store for Postgres {
             "55P03" => Fault::LockTimeout,
             "25006" => Fault::ReadOnly,
             "42P01" => Fault::Schema,
-            "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Fault::ConnectionLost,
+            // Shutdown, crash, idle too long; too many connections; wrong password, role or database.
+            "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" | "28000" | "28P01" | "3D000" => {
+                Fault::ConnectionLost
+            }
             // Class 08 without the protocol violation, which a pooler that mixes up sessions causes.
             code if code.starts_with("08") && code != "08P01" => Fault::ConnectionLost,
             _ => Fault::Other,
