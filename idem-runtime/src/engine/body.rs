@@ -4,19 +4,18 @@
 //! `deliver.rs` is compiled once per store and not once per handler.
 
 use std::any::Any;
-use std::error::Error as StdError;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sqlx::Transaction;
 
 use super::Engine;
-use super::deliver::{Ended, Stop};
+use super::codec::Codec;
+use super::deliver::Ended;
+use super::setback::{Stop, refuse_key};
 use crate::error::{Failed, Failure};
 use crate::handler::{Handled, HandlerMeta, HandlerResult};
 use crate::key::{Key, KeyError};
@@ -86,7 +85,7 @@ pub struct Plan<E> {
     pub key: Result<Key, KeyError>,
     /// Whether the body can be called more than once.
     pub repeatable: bool,
-    /// Finds the database's error behind the handler's, through [`Cause`].
+    /// Finds the database's error behind the handler's, through [`Cause`](super::Cause).
     pub cause: fn(&E) -> Option<&sqlx::Error>,
 }
 
@@ -170,7 +169,7 @@ where
     let Plan { meta, key, repeatable, cause } = plan;
     let key = match key {
         Ok(key) => key,
-        Err(error) => return Err(Failure::Engine(super::deliver::refuse_key(meta, error))),
+        Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
     };
     let mut typed =
         Typed::<R, F, C> { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData };
@@ -186,167 +185,4 @@ where
 
 fn micros(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
-}
-
-/// Whether and how a handler's result is stored with its key.
-#[diagnostic::on_unimplemented(
-    message = "`{T}` cannot be handed to a duplicate",
-    label = "`replay` stores this value with the key",
-    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or leave `replay` out"
-)]
-pub trait Codec<T> {
-    /// The stored form, if it is to be stored.
-    fn write(&self, value: &T) -> Option<Result<Vec<u8>, serde_json::Error>>;
-
-    /// The value of a stored form.
-    ///
-    /// # Errors
-    ///
-    /// When the form is not this type's.
-    fn read(&self, stored: &[u8]) -> Result<Option<T>, serde_json::Error>;
-}
-
-/// The result is not stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Forget;
-
-impl<T> Codec<T> for Forget {
-    fn write(&self, _: &T) -> Option<Result<Vec<u8>, serde_json::Error>> {
-        None
-    }
-
-    fn read(&self, _: &[u8]) -> Result<Option<T>, serde_json::Error> {
-        Ok(None)
-    }
-}
-
-/// The result is stored as JSON.
-#[derive(Debug, Clone, Copy)]
-pub struct Remember;
-
-// What `Codec` says of a type without serde is better than what serde says of it.
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> Codec<T> for Remember {
-    fn write(&self, value: &T) -> Option<Result<Vec<u8>, serde_json::Error>> {
-        Some(serde_json::to_vec(value))
-    }
-
-    fn read(&self, stored: &[u8]) -> Result<Option<T>, serde_json::Error> {
-        serde_json::from_slice(stored).map(Some)
-    }
-}
-
-/// Looks for the database's error behind a handler's. Which trait answers depends on what the error type can do: method
-/// look-up takes the first that is implemented for the most references.
-#[derive(Debug)]
-pub struct Cause<'a, E>(pub &'a E);
-
-/// For errors that implement [`std::error::Error`].
-pub trait ViaError<'a> {
-    /// The database's error, if there is one.
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error>;
-}
-
-impl<'a, E: StdError + 'static> ViaError<'a> for &&Cause<'a, E> {
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error> {
-        find(self.0)
-    }
-}
-
-/// For `anyhow::Error` and `Box<dyn Error + Send + Sync>`.
-pub trait ViaAsRef<'a> {
-    /// The database's error, if there is one.
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error>;
-}
-
-impl<'a, E: AsRef<dyn StdError + Send + Sync>> ViaAsRef<'a> for &Cause<'a, E> {
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error> {
-        find(self.0.as_ref())
-    }
-}
-
-/// For everything else.
-pub trait ViaNone<'a> {
-    /// `None`: nothing is known of the error.
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error>;
-}
-
-impl<'a, E> ViaNone<'a> for Cause<'a, E> {
-    fn sqlx_error(&self) -> Option<&'a sqlx::Error> {
-        None
-    }
-}
-
-fn find<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a sqlx::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
-}
-
-/// A parameter that is moved into the handler: cloned for each run where its type can be, else there for one run.
-#[derive(Debug)]
-pub struct Owned<T> {
-    value: Option<T>,
-    clone: Option<fn(&T) -> T>,
-}
-
-/// The panic message of a body that was called more often than its plan allows.
-const MOVED: &str = "the engine runs a body again only when its plan says so";
-
-impl<T> Owned<T> {
-    /// Keeps a parameter; `clone` is what [`CloneProbe`] found.
-    pub fn new(value: T, clone: Option<fn(&T) -> T>) -> Self {
-        Self { value: Some(value), clone }
-    }
-
-    /// Whether there is a value for more than one run.
-    pub fn is_repeatable(&self) -> bool {
-        self.clone.is_some()
-    }
-
-    /// The value for the next run.
-    ///
-    /// # Panics
-    ///
-    /// When it was moved already; the engine does not ask then.
-    #[allow(clippy::expect_used, reason = "see MOVED")]
-    pub fn for_next_run(&mut self) -> T {
-        match (self.clone, &self.value) {
-            (Some(clone), Some(value)) => clone(value),
-            _ => self.value.take().expect(MOVED),
-        }
-    }
-}
-
-/// Finds out whether a parameter's type is `Clone`, the way [`Cause`] does.
-#[derive(Debug)]
-pub struct CloneProbe<'a, T>(pub &'a T);
-
-/// For types that are `Clone`.
-pub trait ViaClone<T> {
-    /// How to clone the value.
-    fn clone_fn(&self) -> Option<fn(&T) -> T>;
-}
-
-impl<T: Clone> ViaClone<T> for &CloneProbe<'_, T> {
-    fn clone_fn(&self) -> Option<fn(&T) -> T> {
-        Some(T::clone)
-    }
-}
-
-/// For types that are not.
-pub trait ViaMove<T> {
-    /// `None`: it cannot be cloned.
-    fn clone_fn(&self) -> Option<fn(&T) -> T>;
-}
-
-impl<T> ViaMove<T> for CloneProbe<'_, T> {
-    fn clone_fn(&self) -> Option<fn(&T) -> T> {
-        None
-    }
 }

@@ -9,8 +9,7 @@
 //! Every way out of [`Engine::attempt`] either ends the lease, having ended the transaction or queued its rollback, or
 //! drops it, which takes the connection out of use. Nothing is reported as applied that was not proven.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sqlx::Transaction;
@@ -20,19 +19,13 @@ use tracing::Instrument;
 use super::Engine;
 use super::body::{Body, Verdict};
 use super::lease::Lease;
+use super::setback::{Next, Setback, Stop, escaped, not_begun, not_claimed, pause, refuse_unprovable, refused};
 use crate::clock::monotonic;
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
-use crate::key::{Key, KeyError};
+use crate::key::Key;
 use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Statements, Store, schema};
 use crate::telemetry;
-
-/// How far ahead of the database's clock an event may be dated. The purge keeps keys this much longer, so that an event
-/// from a fast clock is not accepted again after its key is gone.
-pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_secs(300);
-
-/// The longest pause before a transaction is run again; the first is a sixteenth of it.
-const LONGEST_PAUSE: Duration = Duration::from_millis(160);
 
 /// How long to wait for another writer between two tries to begin, where beginning itself can be refused (SQLite).
 const WRITER_PAUSE: Duration = Duration::from_millis(5);
@@ -42,47 +35,6 @@ const WRITER_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) enum Ended {
     Applied,
     Duplicate,
-}
-
-/// It is not, or nobody can say.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// The handler returned an error, which the typed body holds.
-    Handler,
-    Engine(Error),
-}
-
-impl Stop {
-    fn at(self, meta: &'static HandlerMeta, key: &Key) -> Self {
-        match self {
-            Self::Handler => Self::Handler,
-            Self::Engine(error) => Self::Engine(error.at(meta, Some(key))),
-        }
-    }
-}
-
-/// Why one run ended without the key being committed.
-struct Setback {
-    stop: Stop,
-    next: Next,
-}
-
-enum Next {
-    GiveUp,
-    /// Another run may end better.
-    RunAgain,
-    /// Another writer has the database; it does not count as a run.
-    WaitForWriter,
-}
-
-impl Setback {
-    fn give_up(error: Error) -> Self {
-        Self { stop: Stop::Engine(error), next: Next::GiveUp }
-    }
-
-    fn run_again(error: Error) -> Self {
-        Self { stop: Stop::Engine(error), next: Next::RunAgain }
-    }
 }
 
 impl<S: Store> Engine<S> {
@@ -326,13 +278,6 @@ impl Ended {
     }
 }
 
-/// A message without a usable key never gets to the database.
-pub(super) fn refuse_key(meta: &'static HandlerMeta, error: KeyError) -> Error {
-    let error = Error::new(ErrorKind::InvalidKey).source(error).at(meta, None);
-    telemetry::refused(&error);
-    error
-}
-
 async fn store_and_commit<S: Store>(
     mut tx: Transaction<'_, S>,
     statements: &Statements,
@@ -346,51 +291,6 @@ async fn store_and_commit<S: Store>(
         return Err(error);
     }
     S::commit(tx).await
-}
-
-/// The pause after a run that met contention: growing, and different for each, so that those who collided once do not
-/// collide again.
-fn pause(run: u32) -> Duration {
-    let longest = (LONGEST_PAUSE / 16 * 2_u32.saturating_pow(run - 1)).min(LONGEST_PAUSE);
-    let random = RandomState::new().build_hasher().finish();
-    let nanos = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
-    Duration::from_nanos(random % nanos.max(1))
-}
-
-fn not_begun<S: Store>(error: sqlx::Error) -> Setback {
-    let next_writer = S::fault(&error) == Fault::LockTimeout;
-    let setback = not_claimed::<S>(error);
-    if next_writer { Setback { next: Next::WaitForWriter, ..setback } } else { setback }
-}
-
-/// An error before the body has run: running again is safe, and after a broken connection it is the cure.
-fn not_claimed<S: Store>(error: sqlx::Error) -> Setback {
-    match S::fault(&error) {
-        Fault::Contention => Setback::run_again(Error::new(ErrorKind::Contention).source(error)),
-        Fault::ConnectionLost => Setback::run_again(Error::new(ErrorKind::Unavailable).source(error)),
-        Fault::LockTimeout => Setback::give_up(Error::new(ErrorKind::Busy).source(error)),
-        Fault::ReadOnly | Fault::Schema | Fault::Other => Setback::give_up(schema::connection_error::<S>(error)),
-    }
-}
-
-fn refused<S: Store>(error: sqlx::Error) -> Setback {
-    match S::fault(&error) {
-        Fault::Contention | Fault::LockTimeout => Setback::run_again(Error::new(ErrorKind::Contention).source(error)),
-        Fault::ConnectionLost => Setback::give_up(Error::new(ErrorKind::Unavailable).source(error)),
-        Fault::ReadOnly | Fault::Schema | Fault::Other => Setback::give_up(Error::new(ErrorKind::Commit).source(error)),
-    }
-}
-
-fn escaped(key_is_stored: Option<bool>, error: Option<sqlx::Error>) -> Setback {
-    let escaped = Error::new(ErrorKind::Escaped).detail(match key_is_stored {
-        Some(true) => "its key is stored, so a redelivery will be taken for a duplicate",
-        Some(false) => "its key is not stored, so a redelivery will run the handler again",
-        None => "whether its key is stored could not be asked",
-    });
-    Setback::give_up(match error {
-        Some(error) => escaped.source(error),
-        None => escaped,
-    })
 }
 
 fn duplicate<S: Store>(found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
@@ -409,24 +309,4 @@ fn duplicate<S: Store>(found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Bo
         let detail = "the event was applied, but its stored result no longer reads as the handler's result type";
         Setback::give_up(Error::new(ErrorKind::Replay).detail(detail).source(error))
     })
-}
-
-/// Refuses an event of which the database's clock says that its key may have been purged, or will be too early.
-fn refuse_unprovable(meta: &'static HandlerMeta, key: &Key, now_micros: i64) -> Result<(), Setback> {
-    let (Some(occurred_at), Some(retention)) = (key.occurred_at(), meta.retention) else {
-        return Ok(());
-    };
-    let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(now_micros).unwrap_or(0));
-    let detail = match now.duration_since(occurred_at) {
-        Ok(age) if age > retention.as_duration() => {
-            format!("it is {} seconds old, and keys are kept for {retention}", age.as_secs())
-        }
-        Err(ahead) if ahead.duration() > CLOCK_TOLERANCE => format!(
-            "it is dated {} seconds ahead of the database's clock; is its time in another unit, or the producer's clock \
-             fast?",
-            ahead.duration().as_secs()
-        ),
-        _ => return Ok(()),
-    };
-    Err(Setback::give_up(Error::new(ErrorKind::Expired).detail(detail)))
 }

@@ -3,8 +3,11 @@
 //! `deliver.rs` is the algorithm, and the file to read first.
 
 mod body;
+mod codec;
 mod deliver;
 mod lease;
+mod probe;
+mod setback;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,9 +26,11 @@ use crate::tx::TxParam;
 
 use lease::Connections;
 
-pub use body::{Attempt, Cause, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaError, ViaNone, run};
-pub use body::{CloneProbe, ViaClone, ViaMove};
-pub(crate) use deliver::{Ended, Stop};
+pub use body::{Attempt, Plan, Run, run};
+pub use codec::{Codec, Forget, Remember};
+pub(crate) use deliver::Ended;
+pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
+pub(crate) use setback::Stop;
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
