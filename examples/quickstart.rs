@@ -52,7 +52,12 @@ struct Payment {
 ///
 /// Run twice, it would credit twice; the key is what prevents that. Keys are kept for longer than Stripe can deliver an
 /// event again: three days of retries, and thirty days in which somebody can resend it by hand.
-#[idempotent(key = "event.id", retention = "35d", name = "credit-account")]
+#[idempotent(
+    key = "event.id",
+    retention = "35d",
+    redelivery(retries = "3d", resent_by_hand = "30d"),
+    name = "credit-account"
+)]
 async fn credit_account(tx: &mut Transaction<'_, Sqlite>, event: &Event) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO event_count (kind, events) VALUES (?, 1) ON CONFLICT (kind) DO UPDATE SET events = events + 1",

@@ -19,11 +19,18 @@ pub(crate) enum RetentionArg {
     Const(Expr),
 }
 
+/// One way in which the event can come again, as written.
+pub(crate) struct WindowArg {
+    pub(crate) source: Ident,
+    pub(crate) length: RetentionArg,
+}
+
 /// What the attribute says.
 #[derive(Default)]
 pub(crate) struct Args {
     pub(crate) key: Option<Given<Vec<Expr>>>,
     pub(crate) retention: Option<Given<RetentionArg>>,
+    pub(crate) redelivery: Option<Given<Vec<WindowArg>>>,
     pub(crate) name: Option<Given<LitStr>>,
     pub(crate) occurred_at: Option<Given<Expr>>,
     pub(crate) fingerprint: Option<Given<Vec<Expr>>>,
@@ -54,6 +61,7 @@ impl Args {
         match value {
             Value::Key(value) => set(&mut self.key, at, value, errors),
             Value::Retention(value) => set(&mut self.retention, at, value, errors),
+            Value::Redelivery(value) => set(&mut self.redelivery, at, value, errors),
             Value::Name(value) => set(&mut self.name, at, value, errors),
             Value::OccurredAt(value) => set(&mut self.occurred_at, at, value, errors),
             Value::Fingerprint(value) => set(&mut self.fingerprint, at, value, errors),
@@ -68,6 +76,11 @@ impl Args {
 
     pub(crate) fn lacks_retention(&self) -> bool {
         self.retention.is_none() && !self.unread.contains(&"retention")
+    }
+
+    /// The declared ways in which the event can come again.
+    pub(crate) fn windows(&self) -> impl Iterator<Item = &WindowArg> {
+        self.redelivery.iter().flat_map(|given| &given.value)
     }
 
     /// The handler's name: the given one, or the function's own.

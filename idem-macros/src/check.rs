@@ -15,6 +15,8 @@ pub(crate) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     refuse_empty_key(args, errors);
     refuse_missing_retention(args, errors);
     refuse_unreadable_retention(args, errors);
+    refuse_bad_redelivery(args, errors);
+    refuse_short_retention(args, errors);
     refuse_bad_name(args, handler, errors);
     refuse_not_async(handler, errors);
     refuse_modifier(handler, errors);
@@ -65,30 +67,95 @@ fn refuse_missing_retention(args: &Args, errors: &Errors) {
 
 /// A window that is misread is a window that is wrong.
 fn refuse_unreadable_retention(args: &Args, errors: &Errors) {
-    const WHY: &str =
-        "a window that is misread doubles an effect; months have no fixed length, a bare number has no unit";
-    match args.retention.as_ref().map(|given| &given.value) {
-        Some(RetentionArg::Text(text)) => {
-            let value = text.value();
-            if let Err(reason) = duration::seconds(&value) {
-                let what =
-                    if value.is_empty() { "the retention".to_owned() } else { format!("the retention `{value}`") };
-                let what = format!("{what} {reason}");
-                match duration::meant(&value) {
-                    Some(meant) => errors.refuse(text.span(), what, format_args!("`retention = \"{meant}\"`"), WHY),
-                    None => errors.refuse(text.span(), what, format_args!("{UNITS}"), WHY),
-                }
-            }
-        }
-        Some(RetentionArg::Const(number)) if is_number(number) => {
-            errors.refuse(number.span(), "a retention is a text with a unit", UNITS, WHY);
-        }
-        _ => {}
+    if let Some(given) = &args.retention {
+        unreadable("the retention", "retention", &given.value, errors);
+    }
+    for window in args.windows() {
+        unreadable(&format!("the window `{}`", window.source), &window.source.to_string(), &window.length, errors);
     }
 }
 
-/// How a retention is written.
-const UNITS: &str = "a whole number with one of the units `s`, `m`, `h`, `d`, `w`: `retention = \"7d\"`";
+fn unreadable(subject: &str, option: &str, length: &RetentionArg, errors: &Errors) {
+    const WHY: &str =
+        "a window that is misread doubles an effect; months have no fixed length, a bare number has no unit";
+    let units = format!("a whole number with one of the units `s`, `m`, `h`, `d`, `w`: `{option} = \"7d\"`");
+    match length {
+        RetentionArg::Text(text) => {
+            let value = text.value();
+            if let Err(reason) = duration::seconds(&value) {
+                let what = if value.is_empty() { subject.to_owned() } else { format!("{subject} `{value}`") };
+                let what = format!("{what} {reason}");
+                match duration::meant(&value) {
+                    Some(meant) => errors.refuse(text.span(), what, format_args!("`{option} = \"{meant}\"`"), WHY),
+                    None => errors.refuse(text.span(), what, units, WHY),
+                }
+            }
+        }
+        RetentionArg::Const(number) if is_number(number) => {
+            let what = if option == "retention" { "a retention" } else { "a window" };
+            errors.refuse(number.span(), format_args!("{what} is a text with a unit"), units, WHY);
+        }
+        RetentionArg::Const(_) => {}
+    }
+}
+
+/// A list without windows declares nothing, and a source that is named twice is counted twice.
+fn refuse_bad_redelivery(args: &Args, errors: &Errors) {
+    const HELP: &str = "`redelivery(broker = \"1d\", dead_letter = \"3d\", replay = \"2d\")`, or leave it out";
+    let Some(given) = &args.redelivery else {
+        return;
+    };
+    if given.value.is_empty() {
+        errors.refuse(
+            given.option,
+            "`redelivery` names no window",
+            HELP,
+            "an empty list looks like a check, and checks nothing",
+        );
+    }
+    for (index, window) in given.value.iter().enumerate() {
+        if given.value[..index].iter().any(|earlier| earlier.source == window.source) {
+            let what = format!("the window `{}` is given twice", window.source);
+            errors.refuse(window.source.span(), what, HELP, "the windows add up: one that is there twice counts twice");
+        }
+    }
+}
+
+/// The one decision that doubles an effect without anybody noticing: a key that is purged while its event can still come
+/// again. Lengths that are constants are compared by the compiler instead (`HandlerMeta::redelivery`).
+fn refuse_short_retention(args: &Args, errors: &Errors) {
+    let Some(RetentionArg::Text(text)) = args.retention.as_ref().map(|given| &given.value) else {
+        return;
+    };
+    let mut terms = Vec::new();
+    let mut sum = 0_u64;
+    for window in args.windows() {
+        let RetentionArg::Text(length) = &window.length else {
+            return;
+        };
+        let Ok(secs) = duration::seconds(&length.value()) else {
+            return;
+        };
+        sum = sum.saturating_add(secs);
+        terms.push(format!("{} {}", window.source, duration::text(secs)));
+    }
+    let Ok(retention) = duration::seconds(&text.value()) else {
+        return;
+    };
+    if !terms.is_empty() && retention <= sum {
+        let (retention, window) = (duration::text(retention), duration::text(sum));
+        let longer = duration::text(duration::next_day_after(sum));
+        errors.refuse(
+            text.span(),
+            format_args!(
+                "the retention {retention} must be longer than the declared redelivery window {window} ({})",
+                terms.join(" + ")
+            ),
+            format_args!("`retention = \"{longer}\"`"),
+            "a message that is redelivered after its key was purged is applied twice",
+        );
+    }
+}
 
 fn is_number(expr: &Expr) -> bool {
     match expr {

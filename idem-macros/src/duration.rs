@@ -60,6 +60,23 @@ fn split(text: &str) -> (&str, &str, &str) {
     (number, unit, tail)
 }
 
+/// Writes seconds as the attribute takes them, without weeks: people say 14 days.
+pub(crate) fn text(mut secs: u64) -> String {
+    let mut text = String::new();
+    for (unit, scale) in UNITS.iter().rev().filter(|(unit, _)| *unit != "w") {
+        if secs >= *scale {
+            text.push_str(&format!("{}{unit}", secs / scale));
+            secs %= scale;
+        }
+    }
+    text
+}
+
+/// The first whole day that is longer.
+pub(crate) fn next_day_after(secs: u64) -> u64 {
+    (secs / 86_400 + 1) * 86_400
+}
+
 fn scale(unit: &str) -> Result<u64, String> {
     match UNITS.iter().find(|(name, _)| *name == unit) {
         Some((_, scale)) => Ok(*scale),

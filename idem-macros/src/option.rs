@@ -3,16 +3,17 @@
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Expr, LitStr, Path, Token, token};
+use syn::{Expr, LitStr, Path, Token, parenthesized, token};
 
-use crate::args::RetentionArg;
+use crate::args::{RetentionArg, WindowArg};
 use crate::diag::{did_you_mean, refusal};
 use crate::key;
 
 /// Every option, in the order in which messages list them, and how it is written.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("key", "key(msg.order_id)"),
     ("retention", "retention = \"7d\""),
+    ("redelivery", "redelivery(broker = \"1d\", dead_letter = \"3d\")"),
     ("name", "name = \"billing.credit\""),
     ("occurred_at", "occurred_at = msg.created_at"),
     ("fingerprint", "fingerprint(msg.cents)"),
@@ -41,6 +42,7 @@ pub(crate) struct Arg {
 pub(crate) enum Value {
     Key(Vec<Expr>),
     Retention(RetentionArg),
+    Redelivery(Vec<WindowArg>),
     Name(LitStr),
     OccurredAt(Expr),
     Fingerprint(Vec<Expr>),
@@ -64,6 +66,7 @@ impl Parse for Arg {
             "key" => Value::Key(list(input, &option)?),
             "fingerprint" => Value::Fingerprint(list(input, &option)?),
             "retention" => Value::Retention(assigned(input, &option, retention)?),
+            "redelivery" => Value::Redelivery(windows(input, &option)?),
             "name" => Value::Name(assigned(input, &option, |input: ParseStream<'_>| input.parse())?),
             "occurred_at" => Value::OccurredAt(assigned(input, &option, key::one)?),
             "crate" => Value::Crate(assigned(input, &option, Path::parse_mod_style)?),
@@ -76,6 +79,26 @@ impl Parse for Arg {
 
 fn retention(input: ParseStream<'_>) -> syn::Result<RetentionArg> {
     if input.peek(LitStr) { input.parse().map(RetentionArg::Text) } else { input.parse().map(RetentionArg::Const) }
+}
+
+/// Named windows in brackets.
+fn windows(input: ParseStream<'_>, option: &Ident) -> syn::Result<Vec<WindowArg>> {
+    if !input.peek(token::Paren) {
+        return Err(no_value(option));
+    }
+    let content;
+    parenthesized!(content in input);
+    let window = |input: ParseStream<'_>| {
+        let source = input.call(Ident::parse_any)?;
+        input.parse::<Token![=]>()?;
+        Ok(WindowArg { source, length: retention(input)? })
+    };
+    let windows = content.parse_terminated(window, Token![,]).map_err(|error| {
+        let help = format!("`{}`", example(option));
+        let why = "each way in which the event can come again has a name and a length, and they add up";
+        refusal(error.span(), format_args!("the windows of `redelivery` cannot be read: {error}"), help, why)
+    })?;
+    Ok(windows.into_iter().collect())
 }
 
 fn list(input: ParseStream<'_>, option: &Ident) -> syn::Result<Vec<Expr>> {

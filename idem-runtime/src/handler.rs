@@ -4,6 +4,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
+use crate::const_text::ConstText;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::key::{Key, KeyError};
@@ -88,6 +89,24 @@ impl HandlerMeta {
         Self { key, retention: Some(retention), ..self }
     }
 
+    /// Compares lengths that the macro cannot see, since they are constants; called behind [`key`](Self::key).
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn redelivery(self, redelivery: &'static [Window]) -> Self {
+        let mut sum = 0_u64;
+        let mut index = 0;
+        while index < redelivery.len() {
+            sum = sum.saturating_add(redelivery[index].length.as_secs());
+            index += 1;
+        }
+        if let Some(retention) = self.retention
+            && retention.as_secs() <= sum
+        {
+            panic!("{}", too_short(self.name, retention.as_secs(), sum, redelivery).as_str());
+        }
+        Self { redelivery, ..self }
+    }
+
     #[doc(hidden)] // Not public API: called by generated code.
     #[must_use]
     pub const fn fingerprint(self, fingerprint: &'static [&'static str]) -> Self {
@@ -105,6 +124,19 @@ impl HandlerMeta {
     pub const fn replay(self) -> Self {
         Self { replay: true, ..self }
     }
+}
+
+/// The same words as the macro's `refuse_short_retention`, for lengths that are constants.
+const fn too_short(name: &str, retention: u64, sum: u64, windows: &[Window]) -> ConstText {
+    let mut text = ConstText::new().push("handler `").push(name).push("`: the retention ").push_secs(retention);
+    text = text.push(" must be longer than the declared redelivery window ").push_secs(sum).push(" (");
+    let mut index = 0;
+    while index < windows.len() {
+        let between = if index == 0 { "" } else { " + " };
+        text = text.push(between).push(windows[index].source).push(" ").push_secs(windows[index].length.as_secs());
+        index += 1;
+    }
+    text.push("); a message that is redelivered after its key was purged is applied twice")
 }
 
 /// Where a handler stands in the source.

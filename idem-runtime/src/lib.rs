@@ -6,6 +6,7 @@
 )]
 
 mod clock;
+mod const_text;
 mod engine;
 mod error;
 mod handler;

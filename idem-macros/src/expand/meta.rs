@@ -6,7 +6,7 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 use super::{Declaration, local};
-use crate::args::{Given, RetentionArg};
+use crate::args::{Given, RetentionArg, WindowArg};
 use crate::duration;
 use crate::handler::Handler;
 use crate::text::compact;
@@ -61,6 +61,7 @@ impl Declaration<'_> {
         let summary = summary.unwrap_or_default();
         let message = self.params.first().map(|param| compact(param.borrowed().unwrap_or(param.ty)));
         let (key, retention, details) = (texts(args.key.as_ref()), self.retention(), self.meta_details());
+        let redelivery = self.redelivery();
         quote! {
             &#rt::HandlerMeta::new(
                 #name,
@@ -71,7 +72,7 @@ impl Declaration<'_> {
                 ),
                 #rt::Semantics::Idempotent,
             )
-            #pinned.describe(#summary, #message).key(#key, #retention) #details
+            #pinned.describe(#summary, #message).key(#key, #retention) #redelivery #details
         }
     }
 
@@ -89,14 +90,29 @@ impl Declaration<'_> {
     }
 
     fn retention(&self) -> TokenStream {
+        self.args.retention.as_ref().map_or_else(|| self.seconds(1), |given| self.length(&given.value))
+    }
+
+    fn redelivery(&self) -> Option<TokenStream> {
+        let (rt, given) = (&self.rt, self.args.redelivery.as_ref().filter(|_| !self.refused)?);
+        let windows = given.value.iter().map(|WindowArg { source, length }| {
+            let (source, length) = (source.to_string(), self.length(length));
+            quote!(#rt::Window::new(#source, #length))
+        });
+        Some(quote_spanned!(given.option=> .redelivery(&[#(#windows),*])))
+    }
+
+    fn length(&self, length: &RetentionArg) -> TokenStream {
+        match length {
+            RetentionArg::Const(value) if !self.refused => quote_spanned!(value.span()=> #value),
+            RetentionArg::Const(_) => self.seconds(1),
+            // Unreadable only where it was refused already.
+            RetentionArg::Text(text) => self.seconds(duration::seconds(&text.value()).unwrap_or(1)),
+        }
+    }
+
+    fn seconds(&self, secs: u64) -> TokenStream {
         let rt = &self.rt;
-        let text = match self.args.retention.as_ref().map(|given| &given.value) {
-            Some(RetentionArg::Const(value)) if !self.refused => return quote_spanned!(value.span()=> #value),
-            Some(RetentionArg::Text(text)) => text.value(),
-            _ => String::new(),
-        };
-        // Unreadable only where it was refused already.
-        let secs = duration::seconds(&text).unwrap_or(1);
         quote!(#rt::Retention::seconds(#secs))
     }
 
@@ -105,19 +121,26 @@ impl Declaration<'_> {
         let args = self.args;
         let name = args.name_of(self.handler);
         let keys: Vec<String> = args.key.iter().flat_map(|given| &given.value).map(compact).collect();
-        let retention = match args.retention.as_ref().map(|given| &given.value) {
-            Some(RetentionArg::Text(text)) => text.value(),
-            Some(RetentionArg::Const(value)) => compact(value),
-            None => String::new(),
-        };
+        let retention = args.retention.as_ref().map_or_else(String::new, |given| written(&given.value));
+        let windows: Vec<String> =
+            args.windows().map(|window| format!("{} {}", window.source, written(&window.length))).collect();
+        let redelivery =
+            if windows.is_empty() { "not declared".to_owned() } else { format!("`{}`", windows.join(" + ")) };
         let has_errors = self.doc_lines().any(|line| line.contains("# Errors"));
         let errors = "\n\n# Errors\n\nThe handler's own error, or the engine's. Neither may be acknowledged.";
         format!(
             "\n\n# Idempotency\n\nApplies each event once: the key and the effect are written in one transaction.\n\n\
-             - handler name: `{name}`\n- key: `{}`\n- retention: `{retention}`{}",
+             - handler name: `{name}`\n- key: `{}`\n- retention: `{retention}`\n- redelivery window: {redelivery}{}",
             keys.join("`, `"),
             if has_errors { "" } else { errors },
         )
+    }
+}
+
+fn written(length: &RetentionArg) -> String {
+    match length {
+        RetentionArg::Text(text) => text.value(),
+        RetentionArg::Const(value) => compact(value),
     }
 }
 

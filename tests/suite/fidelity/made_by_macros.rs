@@ -77,6 +77,22 @@ fn string_and_native_parts_are_one_key_and_one_text() {
     assert_eq!(of_a_tuple::META.key, of_a_string::META.key);
     assert_eq!(of_a_string::META.key, ["msg.id", "msg.kind as u8"]);
     assert_eq!(of_an_expression::META.retention, Some(WINDOW));
+    assert_eq!(of_an_expression::META.redelivery, []);
     assert_eq!(of_an_expression::META.summary, "Made of an expression.");
     assert_eq!(by_id_and_literal::key(&paid("x")).unwrap().as_str(), "1/s:x/s:v2");
+}
+
+/// The broker's own window, as it would stand beside its configuration.
+const BROKER: Retention = Retention::days(4);
+
+#[idempotent(key(msg.id), retention = "7d", redelivery(broker = BROKER, replay = "2d"), name = "macros.redelivered")]
+async fn redelivered(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> sqlx::Result<()> {
+    write(tx, &msg.id).await
+}
+
+#[test]
+fn redelivery_windows_are_registered_in_their_order() {
+    let windows: Vec<_> =
+        redelivered::META.redelivery.iter().map(|window| (window.source, window.length.to_string())).collect();
+    assert_eq!(windows, [("broker", "4d".to_owned()), ("replay", "2d".to_owned())]);
 }
