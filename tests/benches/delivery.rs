@@ -54,15 +54,17 @@ fn store<S: ByHand>(criterion: &mut Criterion, pairs: &mut Pairs, connections: &
             db.run(&S::fill(&keys)).await;
         }
         for &connections in connections {
+            // Each way on a pool of its own, as an application has it.
             let pool = db.pool(connections).await;
-            let engine = Engine::start(pool.clone()).await.unwrap();
-            // As `docs/performance.md` advises, on a pool of its own.
+            let engine = Engine::start(db.pool(connections).await).await.unwrap();
+            // As `docs/performance.md` advises.
             let tuned = Engine::start(db.pool_with(connections, S::BOUNDED).await).await.unwrap();
             for (case, name) in [(Case::Fresh, "fresh"), (Case::Duplicate, "duplicate")] {
                 let runs = Run::new([&engine, &tuned], &pool, case, connections);
                 // criterion times closures of its own, so the runs are driven from a blocking place.
                 tokio::task::block_in_place(|| group(criterion, pairs, &runs, name, connections));
             }
+            engine.pool().close().await;
             tuned.pool().close().await;
             pool.close().await;
         }
