@@ -124,7 +124,7 @@ impl<S: Store> Engine<S> {
             Ok(Claimed::New { now_micros: None }) => Ok(()),
             Ok(Claimed::Taken) => {
                 let found = S::find(&mut tx, &inner.statements, new).await.map_err(not_claimed::<S>)?;
-                // Dropping it queues the rollback, which travels with the connection's return to the pool.
+                // Dropping it queues the rollback, which travels with whatever the connection does next.
                 drop(tx);
                 lease.end();
                 return duplicate(found, new, body);

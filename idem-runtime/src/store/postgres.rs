@@ -21,7 +21,7 @@ const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/po
 /// with a plan; a savepoint would give every write a transaction number of its own.)
 ///
 /// `AND CHAIN` leaves a transaction open for the `ROLLBACK` that sqlx sends when its object is dropped: without one, the
-/// server would log a warning for every message. That `ROLLBACK` travels with the ping of the connection's return.
+/// server would log a warning for every message. That `ROLLBACK` travels with whatever the connection does next.
 const PROVE_AND_COMMIT: &str = "CLOSE idem_transaction_mark; COMMIT AND CHAIN";
 
 /// The clock in microseconds since 1970. A double holds those exactly until the year 2255.
