@@ -135,3 +135,46 @@ async fn a_storm_of_duplicates_waits_for_no_writer() {
     })
     .await;
 }
+
+/// Panics when it is cloned, which the engine does for a message that is moved in.
+struct Fragile(&'static str);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        panic!("no copy of {}", self.0)
+    }
+}
+
+#[idempotent(key(msg.0), retention = "1d", name = "tests.fragile")]
+async fn fragile(_tx: &mut SqliteConnection, msg: Fragile) -> sqlx::Result<()> {
+    unreachable!("{} was cloned", msg.0)
+}
+
+/// Panics when it is stored.
+#[derive(Debug, serde::Deserialize)]
+struct Unstorable;
+
+impl serde::Serialize for Unstorable {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        panic!("no form for this")
+    }
+}
+
+#[idempotent(key(id), retention = "1d", name = "tests.unstorable", replay)]
+async fn unstorable(tx: &mut SqliteConnection, id: &str) -> sqlx::Result<Unstorable> {
+    sqlx::query("INSERT INTO effect (note) VALUES (?)").bind(id).execute(tx).await?;
+    Ok(Unstorable)
+}
+
+/// Whatever of the user's panics around the body ends like a panic in it.
+#[tokio::test]
+async fn a_panic_beside_the_body_is_a_panicked_delivery() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(1).await;
+        assert_eq!(fragile(&engine, Fragile("e1")).await.unwrap_err().kind(), Some(ErrorKind::Panicked));
+        assert_eq!(unstorable(&engine, "e2").await.unwrap_err().kind(), Some(ErrorKind::Panicked));
+        assert_eq!(deliver(&engine, &Message::new("e3", [Step::Effect("e3")])).await, Delivered::Applied);
+        assert_eq!((db.effects("e2").await, db.effects("e3").await, db.keys().await), (0, 1, 1));
+    })
+    .await;
+}

@@ -109,20 +109,24 @@ where
 {
     fn run<'t>(&'t mut self, tx: Transaction<'t, S>) -> BoxFuture<'t, (Option<Transaction<'t, S>>, Verdict)> {
         self.ran = true;
-        let body = (self.body)(Attempt { tx, bound: PhantomData });
-        let Self { codec, cause, result, .. } = self;
+        let Self { body, codec, cause, result, .. } = self;
+        // Everything of the user's that can panic: the message's `Clone`, the body, the result's `Serialize`.
+        let users = async move {
+            let Run { tx, returned } = body(Attempt { tx, bound: PhantomData }).await;
+            let returned = returned.into_result();
+            let written = returned.as_ref().ok().and_then(|value| codec.write(value)).transpose();
+            (tx, returned, written)
+        };
         Box::pin(async move {
             // The transaction is rolled back and everything the body owned is gone: nothing broken can be seen.
-            let (tx, returned) = match AssertUnwindSafe(body).catch_unwind().await {
-                Ok(Run { tx, returned }) => (tx, returned.into_result()),
+            let (tx, returned, written) = match AssertUnwindSafe(users).catch_unwind().await {
+                Ok(ended) => ended,
                 Err(panic) => return (None, Verdict::Panicked(panic_text(&*panic))),
             };
-            let verdict = match &returned {
-                Ok(value) => match codec.write(value).transpose() {
-                    Ok(result) => Verdict::Done { result },
-                    Err(error) => Verdict::Unwritable(error),
-                },
-                Err(error) => Verdict::Failed {
+            let verdict = match (&returned, written) {
+                (Ok(_), Ok(result)) => Verdict::Done { result },
+                (Ok(_), Err(error)) => Verdict::Unwritable(error),
+                (Err(error), _) => Verdict::Failed {
                     contention: cause(error).is_some_and(|error| S::fault(error) == Fault::Contention),
                 },
             };
