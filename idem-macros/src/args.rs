@@ -5,7 +5,9 @@ use syn::{Expr, LitStr, Path};
 
 use crate::diag::Errors;
 use crate::handler::Handler;
-use crate::option::{Arg, Value, meant};
+use crate::option::meant;
+use crate::semantics::Semantics;
+use crate::value::{AllowArg, Arg, ExternalArg, Length, Value, WindowArg, split_at_commas};
 
 /// An option's value, and where its name stands.
 pub(crate) struct Given<T> {
@@ -13,28 +15,21 @@ pub(crate) struct Given<T> {
     pub(crate) value: T,
 }
 
-/// How long keys are kept, as written.
-pub(crate) enum RetentionArg {
-    Text(LitStr),
-    Const(Expr),
-}
-
-/// One way in which the event can come again, as written.
-pub(crate) struct WindowArg {
-    pub(crate) source: Ident,
-    pub(crate) length: RetentionArg,
-}
-
 /// What the attribute says.
-#[derive(Default)]
 pub(crate) struct Args {
+    pub(crate) semantics: Semantics,
     pub(crate) key: Option<Given<Vec<Expr>>>,
-    pub(crate) retention: Option<Given<RetentionArg>>,
+    pub(crate) retention: Option<Given<Length>>,
     pub(crate) redelivery: Option<Given<Vec<WindowArg>>>,
+    pub(crate) policy: Option<Given<Expr>>,
     pub(crate) name: Option<Given<LitStr>>,
     pub(crate) occurred_at: Option<Given<Expr>>,
     pub(crate) fingerprint: Option<Given<Vec<Expr>>>,
     pub(crate) replay: Option<Given<()>>,
+    pub(crate) external: Vec<Given<ExternalArg>>,
+    pub(crate) allow: Vec<Given<AllowArg>>,
+    pub(crate) reason: Option<Given<LitStr>>,
+    pub(crate) loss: Option<Given<LitStr>>,
     pub(crate) krate: Option<Given<Path>>,
     /// The options that are there but could not be read. They are not missing.
     unread: Vec<&'static str>,
@@ -42,18 +37,38 @@ pub(crate) struct Args {
 
 impl Args {
     /// Reads option by option, so that a mistake in one leaves the others readable.
-    pub(crate) fn read(tokens: TokenStream, errors: &Errors) -> Self {
-        let mut args = Self::default();
+    pub(crate) fn read(semantics: Semantics, tokens: TokenStream, errors: &Errors) -> Self {
+        let mut args = Self::none(semantics);
         for chunk in split_at_commas(tokens) {
-            match syn::parse2::<Arg>(chunk.clone()) {
+            match Arg::read(chunk.clone(), semantics) {
                 Ok(arg) => args.put(arg, errors),
                 Err(error) => {
-                    args.unread.extend(mentioned(chunk));
+                    args.unread.extend(mentioned(chunk, semantics));
                     errors.push(error);
                 }
             }
         }
         args
+    }
+
+    fn none(semantics: Semantics) -> Self {
+        Self {
+            semantics,
+            key: None,
+            retention: None,
+            redelivery: None,
+            policy: None,
+            name: None,
+            occurred_at: None,
+            fingerprint: None,
+            replay: None,
+            external: Vec::new(),
+            allow: Vec::new(),
+            reason: None,
+            loss: None,
+            krate: None,
+            unread: Vec::new(),
+        }
     }
 
     fn put(&mut self, Arg { option, value }: Arg, errors: &Errors) {
@@ -62,20 +77,22 @@ impl Args {
             Value::Key(value) => set(&mut self.key, at, value, errors),
             Value::Retention(value) => set(&mut self.retention, at, value, errors),
             Value::Redelivery(value) => set(&mut self.redelivery, at, value, errors),
+            Value::Policy(value) => set(&mut self.policy, at, value, errors),
             Value::Name(value) => set(&mut self.name, at, value, errors),
             Value::OccurredAt(value) => set(&mut self.occurred_at, at, value, errors),
             Value::Fingerprint(value) => set(&mut self.fingerprint, at, value, errors),
             Value::Replay => set(&mut self.replay, at, (), errors),
+            Value::External(value) => self.external.push(Given { option: at.span(), value }),
+            Value::Allow(value) => self.allow.push(Given { option: at.span(), value }),
+            Value::Reason(value) => set(&mut self.reason, at, value, errors),
+            Value::Loss(value) => set(&mut self.loss, at, value, errors),
             Value::Crate(value) => set(&mut self.krate, at, value, errors),
         }
     }
 
-    pub(crate) fn lacks_key(&self) -> bool {
-        self.key.is_none() && !self.unread.contains(&"key")
-    }
-
-    pub(crate) fn lacks_retention(&self) -> bool {
-        self.retention.is_none() && !self.unread.contains(&"retention")
+    /// Whether an option is there, although it could not be read.
+    pub(crate) fn mentions(&self, option: &str) -> bool {
+        self.unread.contains(&option)
     }
 
     /// The declared ways in which the event can come again.
@@ -97,35 +114,27 @@ impl Args {
 
 fn set<T>(slot: &mut Option<Given<T>>, option: &Ident, value: T, errors: &Errors) {
     if slot.is_some() {
-        errors.refuse(
-            option.span(),
-            format_args!("`{option}` is given twice"),
-            format_args!("remove this `{option}`"),
-            "two values for one decision: neither can be right without the other being wrong",
-        );
+        refuse_given_twice(option, errors);
     } else {
         *slot = Some(Given { option: option.span(), value });
     }
 }
 
+/// One decision has one value.
+fn refuse_given_twice(option: &Ident, errors: &Errors) {
+    errors.refuse(
+        option.span(),
+        format_args!("`{option}` is given twice"),
+        format_args!("remove this `{option}`"),
+        "two values for one decision: neither can be right without the other being wrong",
+    );
+}
+
 /// The options that a piece which cannot be read was meant to give. A value without a name is mostly the key.
-fn mentioned(chunk: TokenStream) -> impl Iterator<Item = &'static str> {
-    chunk.into_iter().enumerate().filter_map(|(index, token)| match token {
-        TokenTree::Ident(word) => meant(&word.to_string()),
+fn mentioned(chunk: TokenStream, semantics: Semantics) -> impl Iterator<Item = &'static str> {
+    chunk.into_iter().enumerate().filter_map(move |(index, token)| match token {
+        TokenTree::Ident(word) => meant(&word.to_string(), semantics),
         TokenTree::Literal(_) if index == 0 => Some("key"),
         _ => None,
     })
-}
-
-/// Cuts at the commas outside brackets. Empty pieces are trailing commas and the like.
-fn split_at_commas(tokens: TokenStream) -> Vec<TokenStream> {
-    let mut chunks = vec![TokenStream::new()];
-    for token in tokens {
-        match token {
-            TokenTree::Punct(punct) if punct.as_char() == ',' => chunks.push(TokenStream::new()),
-            token => chunks.last_mut().into_iter().for_each(|chunk| chunk.extend([token.clone()])),
-        }
-    }
-    chunks.retain(|chunk| !chunk.is_empty());
-    chunks
 }

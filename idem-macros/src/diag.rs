@@ -26,6 +26,11 @@ impl Errors {
         self.push(refusal(at, what, help, why));
     }
 
+    /// How many there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.list.borrow().as_ref().map_or(0, Vec::len)
+    }
+
     /// All of them as one, or `None`.
     pub(crate) fn finish(self) -> Option<syn::Error> {
         let list = self.list.borrow_mut().take()?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{
@@ -12,12 +13,15 @@ use syn::{
 
 use crate::diag::Errors;
 use crate::names;
+use crate::semantics::Semantics;
 
 /// What is known of the function.
 pub(crate) struct Handler {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
+    /// Whether the first parameter is meant to be the engine's transaction.
+    pub(crate) has_transaction: bool,
     /// The body with its braces, unread: half-typed bodies must not break completion in an editor.
     pub(crate) body: Group,
 }
@@ -42,6 +46,15 @@ impl Param<'_> {
     }
 }
 
+/// The same, to be mended.
+pub(crate) fn bare_mut(ty: &mut Type) -> &mut Type {
+    match ty {
+        Type::Group(group) => bare_mut(&mut group.elem),
+        Type::Paren(paren) => bare_mut(&mut paren.elem),
+        ty => ty,
+    }
+}
+
 /// A type without the brackets around it, and without the invisible ones around what a `macro_rules!` was given.
 pub(crate) fn bare(ty: &Type) -> &Type {
     match ty {
@@ -53,16 +66,11 @@ pub(crate) fn bare(ty: &Type) -> &Type {
 
 impl Handler {
     /// Reads a function. Anything else is an error at its place.
-    pub(crate) fn read(item: TokenStream, errors: &Errors) -> Option<Self> {
-        match syn::parse2(item) {
-            Ok(handler) => Some(handler),
+    pub(crate) fn read(semantics: Semantics, item: TokenStream, errors: &Errors) -> Option<Self> {
+        match syn::parse2::<Self>(item) {
+            Ok(handler) => Some(Self { has_transaction: semantics.has_transaction(), ..handler }),
             Err(error) => {
-                errors.refuse(
-                    error.span(),
-                    "only a function with a body can be a handler",
-                    "`async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> { … }`",
-                    format_args!("reading it as a function failed: {error}"),
-                );
+                refuse_no_function(&error, errors);
                 None
             }
         }
@@ -91,7 +99,7 @@ impl Handler {
     }
 
     /// The parameters without the receiver.
-    fn typed(&self) -> impl Iterator<Item = &PatType> {
+    pub(crate) fn typed(&self) -> impl Iterator<Item = &PatType> {
         self.sig.inputs.iter().filter_map(|input| match input {
             FnArg::Typed(typed) => Some(typed),
             FnArg::Receiver(_) => None,
@@ -101,9 +109,26 @@ impl Handler {
     /// The type behind the first parameter's `&mut`.
     pub(crate) fn transaction(&self) -> Option<&Type> {
         match bare(&self.typed().next()?.ty) {
-            Type::Reference(TypeReference { mutability: Some(_), elem, .. }) => Some(elem),
+            Type::Reference(TypeReference { mutability: Some(_), elem, .. }) if self.has_transaction => Some(elem),
             _ => None,
         }
+    }
+
+    /// The same, to be mended.
+    pub(crate) fn transaction_mut(&mut self) -> Option<&mut Type> {
+        let first = self.sig.inputs.iter_mut().find_map(|input| match input {
+            FnArg::Typed(typed) => Some(typed),
+            FnArg::Receiver(_) => None,
+        });
+        match bare_mut(&mut first?.ty) {
+            Type::Reference(TypeReference { mutability: Some(_), elem, .. }) if self.has_transaction => Some(elem),
+            _ => None,
+        }
+    }
+
+    /// Whether the signature or the body says `Self`.
+    pub(crate) fn mentions_self_type(&self) -> bool {
+        says_self(self.sig.to_token_stream()) || says_self(self.body.stream())
     }
 
     /// The first parameter, whatever it is.
@@ -111,10 +136,14 @@ impl Handler {
         self.typed().next()
     }
 
+    /// The parameters behind the transaction, if there is one.
+    fn behind_transaction(&self) -> impl Iterator<Item = &PatType> {
+        self.typed().skip(usize::from(self.has_transaction))
+    }
+
     /// The message, and what follows it.
     pub(crate) fn params(&self) -> Vec<Param<'_>> {
-        self.typed()
-            .skip(1)
+        self.behind_transaction()
             .enumerate()
             .map(|(index, PatType { pat, ty, .. })| Param { ident: param_name(pat, index), pat, ty })
             .collect()
@@ -122,7 +151,7 @@ impl Handler {
 
     /// Every variable that the parameters behind the transaction bind.
     pub(crate) fn bindings(&self) -> BTreeSet<String> {
-        self.typed().skip(1).flat_map(|typed| names::bound(&typed.pat)).collect()
+        self.behind_transaction().flat_map(|typed| names::bound(&typed.pat)).collect()
     }
 
     /// The return type as written.
@@ -161,6 +190,32 @@ impl Handler {
     }
 }
 
+/// There is nothing to run.
+fn refuse_no_function(error: &syn::Error, errors: &Errors) {
+    errors.refuse(
+        error.span(),
+        "only a function with a body can be a handler",
+        "`async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> { … }`",
+        format_args!("reading it as a function failed: {error}"),
+    );
+}
+
+/// Whether the word `Self` is there, outside of `impl` blocks of the body's own.
+fn says_self(tokens: TokenStream) -> bool {
+    let mut in_item = false;
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => {
+            in_item |= word == "impl" || word == "trait" || word == "struct" || word == "enum";
+            word == "Self"
+        }
+        TokenTree::Group(group) => {
+            let is_item = std::mem::take(&mut in_item) && group.delimiter() == Delimiter::Brace;
+            !is_item && says_self(group.stream())
+        }
+        _ => false,
+    })
+}
+
 /// A plain name is kept, so that the wrapper's documentation shows it; a pattern gets a name of ours.
 fn param_name(pat: &Pat, index: usize) -> Ident {
     match pat {
@@ -175,7 +230,7 @@ impl Parse for Handler {
         let vis = input.parse()?;
         let sig = input.parse()?;
         let body = input.call(body)?;
-        Ok(Self { attrs, vis, sig, body })
+        Ok(Self { attrs, vis, sig, has_transaction: true, body })
     }
 }
 

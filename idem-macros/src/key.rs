@@ -13,20 +13,20 @@ pub(crate) fn parts(input: ParseStream<'_>) -> syn::Result<Vec<Expr>> {
     if input.peek(token::Paren) {
         let content;
         parenthesized!(content in input);
-        return list(&content).map_err(|error| unreadable(&error));
+        return list(&content).map_err(|error| refuse_unreadable_key(&error));
     }
     input.parse::<Token![=]>()?;
     if input.peek(LitStr) {
         return in_literal(&input.parse()?, list);
     }
-    Ok(match ungrouped(input.parse().map_err(|error| unreadable(&error))?) {
+    Ok(match ungrouped(input.parse().map_err(|error| refuse_unreadable_key(&error))?) {
         Expr::Tuple(tuple) => tuple.elems.into_iter().collect(),
         Expr::Paren(paren) => vec![*paren.expr],
         part => vec![part],
     })
 }
 
-fn unreadable(error: &syn::Error) -> syn::Error {
+fn refuse_unreadable_key(error: &syn::Error) -> syn::Error {
     refusal(
         error.span(),
         format_args!("this is no list of expressions: {error}"),

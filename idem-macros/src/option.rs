@@ -1,141 +1,138 @@
-//! The grammar of one option.
+//! The options: their names, which attribute takes them, and what is said of one that cannot be read.
 
 use proc_macro2::Ident;
+use syn::Token;
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
-use syn::{Expr, LitStr, Path, Token, parenthesized, token};
+use syn::parse::ParseStream;
 
-use crate::args::{RetentionArg, WindowArg};
 use crate::diag::{did_you_mean, refusal};
-use crate::key;
+use crate::semantics::Semantics::{self, AtMostOnce, Idempotent, NaturallyIdempotent};
 
-/// Every option, in the order in which messages list them, and how it is written.
-const OPTIONS: [(&str, &str); 8] = [
-    ("key", "key(msg.order_id)"),
-    ("retention", "retention = \"7d\""),
-    ("redelivery", "redelivery(broker = \"1d\", dead_letter = \"3d\")"),
-    ("name", "name = \"billing.credit\""),
-    ("occurred_at", "occurred_at = msg.created_at"),
-    ("fingerprint", "fingerprint(msg.cents)"),
-    ("replay", "replay"),
-    ("crate", "crate = our_crate::idem_runtime"),
+/// An option of at least one of the attributes.
+pub(crate) struct OptionSpec {
+    pub(crate) name: &'static str,
+    /// How it is written.
+    pub(crate) example: &'static str,
+    of: &'static [Semantics],
+}
+
+const EACH: &[Semantics] = &Semantics::ALL;
+const KEYED: &[Semantics] = &[Idempotent];
+
+/// Every option, in the order in which messages list them.
+const OPTIONS: [OptionSpec; 13] = [
+    OptionSpec { name: "key", example: "key(msg.order_id)", of: KEYED },
+    OptionSpec { name: "retention", example: "retention = \"7d\"", of: KEYED },
+    OptionSpec { name: "redelivery", example: "redelivery(broker = \"1d\", dead_letter = \"3d\")", of: KEYED },
+    OptionSpec { name: "policy", example: "policy = PAYMENTS", of: KEYED },
+    OptionSpec { name: "name", example: "name = \"billing.credit\"", of: EACH },
+    OptionSpec { name: "occurred_at", example: "occurred_at = msg.created_at", of: KEYED },
+    OptionSpec { name: "fingerprint", example: "fingerprint(msg.cents)", of: KEYED },
+    OptionSpec { name: "replay", example: "replay", of: KEYED },
+    OptionSpec {
+        name: "external",
+        example: "external(provider = \"stripe\", guard = provider_key, window = \"24h\", risk = \"a second charge\")",
+        of: EACH,
+    },
+    OptionSpec {
+        name: "allow",
+        example: "allow(attempt_scoped, reason = \"the exam's own attempt, set by the producer\")",
+        of: KEYED,
+    },
+    OptionSpec {
+        name: "reason",
+        example: "reason = \"sets the price to the message's value\"",
+        of: &[AtMostOnce, NaturallyIdempotent],
+    },
+    OptionSpec { name: "loss", example: "loss = \"one reading in the chart\"", of: &[AtMostOnce] },
+    OptionSpec { name: "crate", example: "crate = our_crate::idem_runtime", of: EACH },
 ];
 
 /// Names that people use for an option.
-const SYNONYMS: [(&str, &str); 8] = [
+const SYNONYMS: [(&str, &str); 13] = [
     ("id", "key"),
     ("keys", "key"),
     ("idempotency_key", "key"),
+    ("dedup_key", "key"),
     ("ttl", "retention"),
     ("expires", "retention"),
     ("expires_after", "retention"),
     ("window", "retention"),
     ("timestamp", "occurred_at"),
+    ("because", "reason"),
+    ("why", "reason"),
+    ("effect", "external"),
+    ("except", "allow"),
 ];
 
-/// One option as written.
-pub(crate) struct Arg {
-    pub(crate) option: Ident,
-    pub(crate) value: Value,
-}
-
-pub(crate) enum Value {
-    Key(Vec<Expr>),
-    Retention(RetentionArg),
-    Redelivery(Vec<WindowArg>),
-    Name(LitStr),
-    OccurredAt(Expr),
-    Fingerprint(Vec<Expr>),
-    Replay,
-    Crate(Path),
-}
+const WHY_NOT_IGNORED: &str = "an option that is ignored would be a guarantee that is not given";
 
 /// The option that a word names, or was probably meant to name.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+pub(crate) fn meant(word: &str, semantics: Semantics) -> Option<&'static str> {
+    let names = || OPTIONS.iter().filter(|option| option.of.contains(&semantics)).map(|option| option.name);
     let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == word).map(|(_, option)| *option);
-    synonym.or_else(|| did_you_mean(word, OPTIONS.map(|(option, _)| option)))
+    synonym.filter(|synonym| names().any(|name| name == *synonym)).or_else(|| did_you_mean(word, names()))
 }
 
-impl Parse for Arg {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let option = match input.call(Ident::parse_any) {
-            Ok(option) => option,
-            Err(error) => return Err(no_option(&error)),
-        };
-        let value = match option.to_string().as_str() {
-            "key" => Value::Key(list(input, &option)?),
-            "fingerprint" => Value::Fingerprint(list(input, &option)?),
-            "retention" => Value::Retention(assigned(input, &option, retention)?),
-            "redelivery" => Value::Redelivery(windows(input, &option)?),
-            "name" => Value::Name(assigned(input, &option, |input: ParseStream<'_>| input.parse())?),
-            "occurred_at" => Value::OccurredAt(assigned(input, &option, key::one)?),
-            "crate" => Value::Crate(assigned(input, &option, Path::parse_mod_style)?),
-            "replay" => Value::Replay,
-            unknown => return Err(unknown_option(input, &option, unknown)),
-        };
-        if input.is_empty() { Ok(Self { option, value }) } else { Err(too_much(input, &option)) }
+/// How an option is written.
+pub(crate) fn example(option: &Ident) -> &'static str {
+    find(&option.to_string()).map_or("", |option| option.example)
+}
+
+/// The option of this name, if the attribute takes it.
+pub(crate) fn of(semantics: Semantics, input: ParseStream<'_>, option: &Ident) -> syn::Result<&'static str> {
+    let word = option.to_string();
+    match find(&word) {
+        Some(known) if known.of.contains(&semantics) => Ok(known.name),
+        Some(known) => Err(refuse_misplaced_option(known, semantics, option)),
+        None => Err(refuse_unknown_option(input, semantics, option)),
     }
 }
 
-fn retention(input: ParseStream<'_>) -> syn::Result<RetentionArg> {
-    if input.peek(LitStr) { input.parse().map(RetentionArg::Text) } else { input.parse().map(RetentionArg::Const) }
+fn find(name: &str) -> Option<&'static OptionSpec> {
+    OPTIONS.iter().find(|option| option.name == name)
 }
 
-/// Named windows in brackets.
-fn windows(input: ParseStream<'_>, option: &Ident) -> syn::Result<Vec<WindowArg>> {
-    if !input.peek(token::Paren) {
-        return Err(no_value(option));
+/// An option that another of the attributes takes.
+fn refuse_misplaced_option(known: &OptionSpec, semantics: Semantics, option: &Ident) -> syn::Error {
+    let takers: Vec<_> = known.of.iter().map(|taker| format!("`#[{}]`", taker.attribute())).collect();
+    refusal(
+        option.span(),
+        format_args!("`{option}` is an option of {}, not of `#[{}]`", takers.join(" and "), semantics.attribute()),
+        format_args!("remove `{option}`, or write the attribute it belongs to: `{}`", known.of[0].example()),
+        WHY_NOT_IGNORED,
+    )
+}
+
+fn refuse_unknown_option(input: ParseStream<'_>, semantics: Semantics, option: &Ident) -> syn::Error {
+    let what = format!("unknown option `{option}`");
+    // `key = msg.order_id, msg.kind` arrives here as the option `msg`.
+    if input.peek(Token![.]) {
+        let help = "several parts of a key stand in brackets: `key(msg.order_id, msg.kind)`";
+        return refusal(option.span(), what, help, WHY_NOT_IGNORED);
     }
-    let content;
-    parenthesized!(content in input);
-    let window = |input: ParseStream<'_>| {
-        let source = input.call(Ident::parse_any)?;
-        input.parse::<Token![=]>()?;
-        Ok(WindowArg { source, length: retention(input)? })
-    };
-    let windows = content.parse_terminated(window, Token![,]).map_err(|error| {
-        let help = format!("`{}`", example(option));
-        let why = "each way in which the event can come again has a name and a length, and they add up";
-        refusal(error.span(), format_args!("the windows of `redelivery` cannot be read: {error}"), help, why)
-    })?;
-    Ok(windows.into_iter().collect())
-}
-
-fn list(input: ParseStream<'_>, option: &Ident) -> syn::Result<Vec<Expr>> {
-    if input.peek(token::Paren) || input.peek(Token![=]) { key::parts(input) } else { Err(no_value(option)) }
-}
-
-fn assigned<T>(
-    input: ParseStream<'_>,
-    option: &Ident,
-    value: impl Fn(ParseStream<'_>) -> syn::Result<T>,
-) -> syn::Result<T> {
-    if !input.peek(Token![=]) {
-        return Err(no_value(option));
+    match meant(&option.to_string(), semantics) {
+        Some(meant) => refusal(option.span(), what, format_args!("did you mean `{meant}`?"), WHY_NOT_IGNORED),
+        None => {
+            let all = OPTIONS.iter().filter(|option| option.of.contains(&semantics));
+            let all: Vec<_> = all.map(|option| format!("`{}`", option.name)).collect();
+            refusal(option.span(), what, format_args!("the options are {}", all.join(", ")), WHY_NOT_IGNORED)
+        }
     }
-    input.parse::<Token![=]>()?;
-    value(input).map_err(|error| {
-        let help = format!("`{}`", example(option));
-        let why = "what cannot be read cannot be promised";
-        refusal(error.span(), format_args!("the value of `{option}` cannot be read: {error}"), help, why)
-    })
 }
 
-fn example(option: &Ident) -> &'static str {
-    let option = option.to_string();
-    OPTIONS.iter().find(|(name, _)| *name == option).map_or("", |(_, example)| example)
-}
-
-fn no_option(error: &syn::Error) -> syn::Error {
+/// What stands where the name of an option belongs.
+pub(crate) fn refuse_missing_option(error: &syn::Error, semantics: Semantics) -> syn::Error {
     refusal(
         error.span(),
         "an option begins with its name",
-        "`#[idempotent(key(msg.order_id), retention = \"7d\")]`",
+        format_args!("`{}`", semantics.example()),
         "the value alone does not say what it decides",
     )
 }
 
-fn no_value(option: &Ident) -> syn::Error {
+/// An option without its value.
+pub(crate) fn refuse_missing_value(option: &Ident) -> syn::Error {
     refusal(
         option.span(),
         format_args!("`{option}` needs a value"),
@@ -144,27 +141,11 @@ fn no_value(option: &Ident) -> syn::Error {
     )
 }
 
-fn unknown_option(input: ParseStream<'_>, option: &Ident, word: &str) -> syn::Error {
-    let what = format!("unknown option `{word}`");
-    let why = "an option that is ignored would be a guarantee that is not given";
-    // `key = msg.order_id, msg.kind` arrives here as the option `msg`.
-    if input.peek(Token![.]) {
-        let help = "several parts of a key stand in brackets: `key(msg.order_id, msg.kind)`";
-        return refusal(option.span(), what, help, why);
-    }
-    match meant(word) {
-        Some(meant) => refusal(option.span(), what, format_args!("did you mean `{meant}`?"), why),
-        None => {
-            let all = OPTIONS.map(|(option, _)| format!("`{option}`")).join(", ");
-            refusal(option.span(), what, format_args!("the options are {all}"), why)
-        }
-    }
-}
-
-fn too_much(input: ParseStream<'_>, option: &Ident) -> syn::Error {
+/// Tokens behind the value of an option.
+pub(crate) fn refuse_missing_comma(input: ParseStream<'_>, option: &Ident) -> syn::Error {
     let (at, why) = (input.span(), "options are separated by commas");
     if let Ok(next) = input.fork().call(Ident::parse_any)
-        && OPTIONS.iter().any(|(name, _)| next == name)
+        && OPTIONS.iter().any(|option| next == option.name)
     {
         return refusal(at, format_args!("a comma is missing before `{next}`"), format_args!("`, {next}`"), why);
     }

@@ -4,13 +4,14 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use proc_macro2::TokenStream;
 
+use crate::semantics::Semantics;
 use crate::transform;
 
 const HANDLER: &str = "pub async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), Error> { BODY }";
 
 fn expand(args: &str, item: &str) -> String {
     let (args, item): (TokenStream, TokenStream) = (args.parse().unwrap(), item.parse().unwrap());
-    transform(args, &item).to_string()
+    transform(Semantics::Idempotent, args, &item).to_string()
 }
 
 fn errors(args: &str, item: &str) -> usize {
@@ -25,7 +26,9 @@ fn a_half_typed_body_is_kept_and_is_no_error_of_ours() {
         let Ok(item_tokens) = item.parse::<TokenStream>() else {
             continue;
         };
-        let out = transform("key(msg.order_id), retention = \"7d\"".parse().unwrap(), &item_tokens).to_string();
+        let out =
+            transform(Semantics::Idempotent, "key(msg.order_id), retention = \"7d\"".parse().unwrap(), &item_tokens)
+                .to_string();
         assert!(!out.contains("compile_error"), "{out}");
         let body: TokenStream = body.parse().unwrap();
         assert!(out.contains(&body.to_string()), "{out}");
@@ -39,7 +42,7 @@ fn a_half_typed_attribute_keeps_the_function_and_the_key() {
         let Ok(tokens) = args.parse::<TokenStream>() else {
             continue;
         };
-        let out = transform(tokens, &HANDLER.parse().unwrap()).to_string();
+        let out = transform(Semantics::Idempotent, tokens, &HANDLER.parse().unwrap()).to_string();
         assert!(out.contains("compile_error") && out.contains("async fn credit") && out.contains("BODY"), "{out}");
         assert_eq!(args.contains("order_id"), out.contains("& (msg . order_id)"), "{out}");
     }
@@ -57,8 +60,20 @@ fn an_item_that_is_no_handler_is_kept() {
 #[test]
 fn one_mistake_is_one_error() {
     let ok = "key(msg.order_id), retention = \"7d\"";
-    for fine in ["ID, msg.id", "msg.ids.iter().map(to_id).sum::<u8>()", "self.tenant, msg.id", "msg.a.map_or(0, |a| a)"]
-    {
+    for fine in [
+        "ID, msg.id",
+        "msg.ids.iter().map(to_id).sum::<u8>()",
+        "self.tenant, msg.id",
+        "\"v2\", msg.id",
+        "order_id_of(&msg.payload)",
+        "msg.body.order_id()",
+        "msg.retry.order_id",
+        "msg.headers[\"order-id\"]",
+        "-msg.number, *msg.id, (msg.kind as u8), msg.0",
+        "Uuid::new_v5(&NAMESPACE, &msg.id)",
+        "msg.tx_hash",
+        "msg.message_id.clone()",
+    ] {
         assert_eq!(errors(&format!("key({fine}), retention = \"7d\""), HANDLER), 0, "{fine}");
     }
     assert_eq!(errors(ok, HANDLER), 0);
@@ -83,6 +98,36 @@ fn one_mistake_is_one_error() {
         "key = \"region(mgs)\", retention = \"7d\"",
         "key(tx.id), retention = \"7d\"",
         "\"msg.order_id\", retention = \"7d\"",
+        "key(msg.delivery_tag), retention = \"7d\"",
+        "key(msg.headers[\"X-Retry-Count\"]), retention = \"7d\"",
+        "key(msg.get(\"deliveryTag\")), retention = \"7d\"",
+        "key(Uuid::new_v4()), retention = \"7d\"",
+        "key(hex(sha256(&msg.text))), retention = \"7d\"",
+        "key(msg.text.sha256()), retention = \"7d\"",
+        "key(content_hash_of(msg)), retention = \"7d\"",
+        "key(serde_json::to_string(msg)), retention = \"7d\"",
+        "key(msg.body.clone()), retention = \"7d\"",
+        "key(msg), retention = \"7d\"",
+        "key(&msg.to_string()), retention = \"7d\"",
+        "key(msg.offset), retention = \"7d\"",
+        "key(msg.id.unwrap_or_default()), retention = \"7d\"",
+        "key(\"orders\"), retention = \"7d\"",
+        "key(ID, 7), retention = \"7d\"",
+        "key(msg.id, msg.id), retention = \"7d\"",
+        "key(msg.a, msg.b, msg.c, msg.d, msg.e, msg.f, msg.g), retention = \"7d\"",
+        "key(format!(\"{}\", msg.id)), retention = \"7d\"",
+        "key(msg.id?), retention = \"7d\"",
+        "key(msg.id().await), retention = \"7d\"",
+        "key(msg.a + msg.b), retention = \"7d\"",
+        "key(match msg.a { _ => 1 }), retention = \"7d\"",
+        "key(msg.id), fingerprint(\"all\"), retention = \"7d\"",
+        "key(msg.id), occurred_at = SystemTime::now(), retention = \"7d\"",
+        "key(msg.id), occurred_at = msg.received_at, retention = \"7d\"",
+        "key(msg.id), retention = \"7d\", allow(attempt_scoped, reason = \"the exam's own attempt\")",
+        "key(msg.attempt), retention = \"7d\", allow(attempt_scoped)",
+        "key(msg.attempt), retention = \"7d\", allow(attempt_scoped, reason = \"x\")",
+        "key(msg.id), retention = \"7d\", policy = PAYMENTS",
+        "key(msg.id), retention = \"7d\", loss = \"one reading in the chart\"",
     ] {
         assert_eq!(errors(args, HANDLER), 1, "{args}: {}", expand(args, HANDLER));
     }
@@ -152,7 +197,7 @@ fn whatever_is_typed_gives_code_or_errors() {
         let (Ok(args), Ok(item)) = (args.parse::<TokenStream>(), item.parse::<TokenStream>()) else {
             continue;
         };
-        let out = transform(args.clone(), &item).to_string();
+        let out = transform(Semantics::Idempotent, args.clone(), &item).to_string();
         assert!(out.contains("compile_error") || out.contains("fn apply_in"), "{args}\n{item}\n{out}");
         expanded += 1;
     }

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::Failure;
 use crate::key::{Key, KeyError};
 use crate::outcome::Outcome;
+use crate::policy::{Policy, Window, push_windows, refuse_short_retention, sum};
 use crate::retention::Retention;
 use crate::store::Store;
 
@@ -34,6 +35,9 @@ pub struct HandlerMeta {
     pub key: &'static [&'static str],
     /// How long keys are kept; `None` without a key.
     pub retention: Option<Retention>,
+    /// The constant that both the retention and the redelivery come from, as written; `None` if they stand with the
+    /// handler.
+    pub policy: Option<&'static str>,
     /// The declared ways in which the event can come again, each with its window. They add up.
     pub redelivery: &'static [Window],
     /// The expressions that `fingerprint(…)` compares, as written.
@@ -62,6 +66,7 @@ impl HandlerMeta {
             semantics,
             key: &[],
             retention: None,
+            policy: None,
             redelivery: &[],
             fingerprint: &[],
             occurred_at: None,
@@ -89,22 +94,50 @@ impl HandlerMeta {
         Self { key, retention: Some(retention), ..self }
     }
 
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn policy(self, key: &'static [&'static str], name: &'static str, policy: &'static Policy) -> Self {
+        let (retention, redelivery) = (Some(policy.keeps()), policy.windows());
+        Self { key, retention, redelivery, policy: Some(name), ..self }
+    }
+
     /// Compares lengths that the macro cannot see, since they are constants; called behind [`key`](Self::key).
     #[doc(hidden)] // Not public API: called by generated code.
     #[must_use]
     pub const fn redelivery(self, redelivery: &'static [Window]) -> Self {
-        let mut sum = 0_u64;
-        let mut index = 0;
-        while index < redelivery.len() {
-            sum = sum.saturating_add(redelivery[index].length.as_secs());
-            index += 1;
-        }
-        if let Some(retention) = self.retention
-            && retention.as_secs() <= sum
-        {
-            panic!("{}", too_short(self.name, retention.as_secs(), sum, redelivery).as_str());
+        if let Some(retention) = self.retention {
+            let whose = ConstText::new().push("handler `").push(self.name).push("`: ");
+            refuse_short_retention(whose, retention, redelivery);
         }
         Self { redelivery, ..self }
+    }
+
+    /// Compares the providers' windows with the redelivery, where the macro could not; called behind it.
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn external(self, external: &'static [External]) -> Self {
+        let sum = sum(self.redelivery);
+        let mut index = 0;
+        while index < external.len() {
+            if let (Some(window), None) = (external[index].window, external[index].lookup)
+                && self.retention.is_some()
+            {
+                assert!(sum > 0, "{}", unjudged(self.name, external[index].provider).as_str());
+                assert!(
+                    window.as_secs() >= sum,
+                    "{}",
+                    too_forgetful(self.name, external[index].provider, window, self.redelivery).as_str()
+                );
+            }
+            index += 1;
+        }
+        Self { external, ..self }
+    }
+
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn allowed(self, allowed: &'static [Allowed]) -> Self {
+        Self { allowed, ..self }
     }
 
     #[doc(hidden)] // Not public API: called by generated code.
@@ -126,17 +159,17 @@ impl HandlerMeta {
     }
 }
 
-/// The same words as the macro's `refuse_short_retention`, for lengths that are constants.
-const fn too_short(name: &str, retention: u64, sum: u64, windows: &[Window]) -> ConstText {
-    let mut text = ConstText::new().push("handler `").push(name).push("`: the retention ").push_secs(retention);
-    text = text.push(" must be longer than the declared redelivery window ").push_secs(sum).push(" (");
-    let mut index = 0;
-    while index < windows.len() {
-        let between = if index == 0 { "" } else { " + " };
-        text = text.push(between).push(windows[index].source).push(" ").push_secs(windows[index].length.as_secs());
-        index += 1;
-    }
-    text.push("); a message that is redelivered after its key was purged is applied twice")
+const fn unjudged(name: &str, provider: &str) -> ConstText {
+    let text = ConstText::new().push("handler `").push(name).push("`: the window of `").push(provider);
+    text.push("` cannot be compared with the redelivery, which the policy does not declare")
+}
+
+/// The same words as the macro's `refuse_short_provider_window`.
+const fn too_forgetful(name: &str, provider: &str, window: Retention, windows: &[Window]) -> ConstText {
+    let text = ConstText::new().push("handler `").push(name).push("`: `").push(provider);
+    let text = text.push("` recognises a repeated key for ").push_secs(window.as_secs());
+    let text = push_windows(text.push(", less than the declared redelivery window "), windows);
+    text.push("; a redelivery after the provider has forgotten its key has the effect a second time")
 }
 
 /// Where a handler stands in the source.
@@ -185,36 +218,54 @@ pub enum Semantics {
     },
 }
 
-/// One way in which an event can come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Window {
-    /// Its name, such as `broker` or `dead_letter`.
-    pub source: &'static str,
-    /// The longest time after which it can deliver the event again.
-    pub length: Retention,
-}
-
-impl Window {
-    #[doc(hidden)] // Not public API: called by generated code.
-    #[must_use]
-    pub const fn new(source: &'static str, length: Retention) -> Self {
-        Self { source, length }
-    }
-}
-
 /// An effect outside the database, which no rollback undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct External {
     /// Who is called.
     pub provider: &'static str,
-    /// How the effect is kept from happening twice.
-    pub guard: &'static str,
+    /// What keeps the effect from happening twice.
+    pub guard: Guard,
     /// How long the provider itself recognises a repeated request.
     pub window: Option<Retention>,
+    /// How the provider is asked, before each call, whether the effect has happened.
+    pub lookup: Option<&'static str>,
     /// What can still go wrong, in words.
     pub risk: &'static str,
+}
+
+impl External {
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn new(provider: &'static str, guard: Guard, risk: &'static str) -> Self {
+        Self { provider, guard, window: None, lookup: None, risk }
+    }
+
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn window(self, window: Retention) -> Self {
+        Self { window: Some(window), ..self }
+    }
+
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn lookup(self, how: &'static str) -> Self {
+        Self { lookup: Some(how), ..self }
+    }
+}
+
+/// What keeps an effect outside the database from happening twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guard {
+    /// The provider is given an idempotency key, and recognises it for a time.
+    ProviderKey,
+    /// The provider is asked first whether the effect has happened.
+    Lookup,
+    /// The effect is written down in the transaction, and sent once that is committed; the receiver tells duplicates.
+    Outbox,
+    /// Nothing: the effect happens again with every redelivery.
+    None,
 }
 
 /// A refusal of the key that was overridden.
@@ -225,6 +276,14 @@ pub struct Allowed {
     pub category: &'static str,
     /// Why it does not hold here.
     pub reason: &'static str,
+}
+
+impl Allowed {
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[must_use]
+    pub const fn new(category: &'static str, reason: &'static str) -> Self {
+        Self { category, reason }
+    }
 }
 
 /// A handler as a type, of the same name as the function, so that a consumer can be told which handlers it runs.
@@ -250,12 +309,12 @@ pub trait Handler<S: Store> {
     /// What the registry knows of it.
     const META: &'static HandlerMeta;
 
-    /// The key of a message's event.
+    /// The key of a message's event; `None` for a handler that has no key.
     ///
     /// # Errors
     ///
     /// [`KeyError`] when a part of the key is missing.
-    fn key(message: &Self::Message, state: &Self::State) -> Result<Key, KeyError>;
+    fn key(message: &Self::Message, state: &Self::State) -> Result<Option<Key>, KeyError>;
 
     /// Applies the message's event once.
     ///

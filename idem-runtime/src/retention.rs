@@ -57,6 +57,42 @@ impl Retention {
         Self { secs }
     }
 
+    /// Reads what the attribute reads: whole numbers with the units `s`, `m`, `h`, `d` or `w`, as in `7d` or `1d12h`.
+    /// The same as [`FromStr`], for constants.
+    ///
+    /// # Errors
+    ///
+    /// [`RetentionError`] when the text is no such number, no time at all, or more than a hundred years.
+    pub const fn parse(text: &str) -> Result<Self, RetentionError> {
+        let text = text.as_bytes();
+        if text.is_empty() {
+            return Err(RetentionError::Empty);
+        }
+        let (mut total, mut number, mut index) = (0_u64, None, 0);
+        while index < text.len() {
+            let byte = text[index];
+            index += 1;
+            if byte.is_ascii_digit() {
+                number = Some(number_before(number).saturating_mul(10).saturating_add((byte - b'0') as u64));
+                continue;
+            }
+            let Some(count) = number.take() else {
+                return Err(RetentionError::NotANumber);
+            };
+            let unit_ends = index == text.len() || text[index].is_ascii_digit();
+            let (Some(scale), true) = (scale(byte), unit_ends) else {
+                return Err(RetentionError::UnknownUnit);
+            };
+            total = total.saturating_add(u64::saturating_mul(count, scale));
+        }
+        match (number, total) {
+            (Some(_), _) => Err(RetentionError::NoUnit),
+            (None, 0) => Err(RetentionError::Zero),
+            (None, secs) if secs > MAX_SECS => Err(RetentionError::TooLong),
+            (None, secs) => Ok(Self { secs }),
+        }
+    }
+
     /// The retention in seconds.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
@@ -88,63 +124,62 @@ impl fmt::Display for Retention {
 impl FromStr for Retention {
     type Err = RetentionError;
 
-    /// Reads what the attribute reads: whole numbers with the units `s`, `m`, `h`, `d` or `w`, as in `7d` or `1d12h`.
     fn from_str(text: &str) -> Result<Self, RetentionError> {
-        let mut total = 0_u64;
-        let mut rest = text;
-        if rest.is_empty() {
-            return Err(RetentionError::Empty);
-        }
-        while !rest.is_empty() {
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            let (number, tail) = rest.split_at(digits);
-            let unit_len = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
-            let (unit, tail) = tail.split_at(unit_len);
-            if number.is_empty() {
-                return Err(RetentionError::NotANumber);
-            }
-            if unit.is_empty() {
-                return Err(RetentionError::NoUnit);
-            }
-            let scale = UNITS
-                .iter()
-                .find(|(name, _)| unit.chars().eq([*name]))
-                .map(|(_, secs)| *secs)
-                .ok_or(RetentionError::UnknownUnit)?;
-            let number: u64 = number.parse().map_err(|_| RetentionError::TooLong)?;
-            total = number.checked_mul(scale).and_then(|n| total.checked_add(n)).ok_or(RetentionError::TooLong)?;
-            rest = tail;
-        }
-        match total {
-            0 => Err(RetentionError::Zero),
-            1..=MAX_SECS => Ok(Self { secs: total }),
-            _ => Err(RetentionError::TooLong),
-        }
+        Self::parse(text)
     }
+}
+
+const fn number_before(digits: Option<u64>) -> u64 {
+    match digits {
+        Some(number) => number,
+        None => 0,
+    }
+}
+
+/// The seconds in a unit.
+const fn scale(unit: u8) -> Option<u64> {
+    let mut index = 0;
+    while index < UNITS.len() {
+        if UNITS[index].0 as u32 == unit as u32 {
+            return Some(UNITS[index].1);
+        }
+        index += 1;
+    }
+    None
 }
 
 /// Why a text is no [`Retention`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text())]
 #[non_exhaustive]
 pub enum RetentionError {
     /// No text at all.
-    #[error("a retention cannot be empty; write a number with a unit, such as `7d`")]
     Empty,
     /// Something other than a whole, positive number stands where a number belongs.
-    #[error("a retention is a whole number with a unit, such as `7d`")]
     NotANumber,
     /// A number without a unit.
-    #[error("a retention needs a unit: `s`, `m`, `h`, `d` or `w`")]
     NoUnit,
     /// A unit other than `s`, `m`, `h`, `d` or `w`. Months and years have no fixed length.
-    #[error("unknown unit: a retention takes `s`, `m`, `h`, `d` or `w` (months have no fixed length)")]
     UnknownUnit,
     /// No time at all.
-    #[error("a retention of zero keeps no key at all")]
     Zero,
     /// More than a hundred years.
-    #[error("a retention is at most a hundred years")]
     TooLong,
+}
+
+impl RetentionError {
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Empty => "a retention cannot be empty; write a number with a unit, such as `7d`",
+            Self::NotANumber => "a retention is a whole number with a unit, such as `7d`",
+            Self::NoUnit => "a retention needs a unit: `s`, `m`, `h`, `d` or `w`",
+            Self::UnknownUnit => {
+                "unknown unit: a retention takes `s`, `m`, `h`, `d` or `w` (months have no fixed length)"
+            }
+            Self::Zero => "a retention of zero keeps no key at all",
+            Self::TooLong => "a retention is at most a hundred years",
+        }
+    }
 }
 
 #[cfg(test)]

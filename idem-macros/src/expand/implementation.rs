@@ -6,20 +6,21 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut;
 use syn::{Lifetime, Type, TypeImplTrait, TypeReference};
 
-use super::{Declaration, local};
+use super::{Declaration, STORE, local};
 use crate::handler::bare;
 
 impl Declaration<'_> {
     pub(super) fn implementation(&self) -> Option<TokenStream> {
         let Self { rt, handler, .. } = self;
-        let ((message, state), tx) = (self.runnable()?, self.static_tx());
+        let (message, state) = self.runnable()?;
         let (name, key, call) = (handler.name(), self.key_method(state.is_some()), self.call_method(state.is_some()));
         let state = state.map_or_else(|| quote!(()), |state| quote!(#state));
         let (ok, err) = (self.of_result("Ok"), self.of_result("Err"));
         let deprecated = self.is_deprecated().then(|| quote!(#[allow(deprecated)]));
+        let (generics, store) = self.store();
         Some(quote! {
             #deprecated
-            impl #rt::Handler<<#tx as #rt::TxParam>::Store> for #name {
+            impl #generics #rt::Handler<#store> for #name {
                 type Message = #message;
                 type State = #state;
                 type Ok = #ok;
@@ -31,6 +32,23 @@ impl Declaration<'_> {
                 #call
             }
         })
+    }
+
+    /// The store that the handler runs on: its transaction's, or any. A transaction's type is written where no lifetime
+    /// is at hand; its store is the same for all of them.
+    fn store(&self) -> (Option<TokenStream>, TokenStream) {
+        let rt = &self.rt;
+        match self.tx {
+            Some(tx) => {
+                let mut tx = tx.clone();
+                LifetimesToStatic.visit_type_mut(&mut tx);
+                (None, quote!(<#tx as #rt::TxParam>::Store))
+            }
+            None => {
+                let store = local(STORE);
+                (Some(quote!(<#store: #rt::Store>)), quote!(#store))
+            }
+        }
     }
 
     /// The types of message and state, if a consumer can hold them.
@@ -47,22 +65,22 @@ impl Declaration<'_> {
         }
     }
 
-    /// The transaction's type where no lifetime is at hand; its store is the same for all of them.
-    fn static_tx(&self) -> Type {
-        let mut tx = self.tx.clone();
-        LifetimesToStatic.visit_type_mut(&mut tx);
-        tx
-    }
-
     fn key_method(&self, has_state: bool) -> TokenStream {
-        let (rt, name, message) = (&self.rt, self.handler.name(), local("message"));
-        let (state, pass_state) = state_param(has_state);
+        let (rt, name) = (&self.rt, self.handler.name());
+        let some = quote!(::core::option::Option);
+        let (message, state, key) = if self.args.semantics.has_key() {
+            let ((state, pass_state), message) = (state_param(has_state), local("message"));
+            let key = quote!(#name::key(#message, #pass_state).map(#some::Some));
+            (message, state, key)
+        } else {
+            (local("_message"), local("_state"), quote!(::core::result::Result::Ok(#some::None)))
+        };
         quote! {
             fn key(
                 #message: &Self::Message,
                 #state: &Self::State,
-            ) -> ::core::result::Result<#rt::Key, #rt::KeyError> {
-                #name::key(#message, #pass_state)
+            ) -> ::core::result::Result<#some<#rt::Key>, #rt::KeyError> {
+                #key
             }
         }
     }
@@ -70,10 +88,10 @@ impl Declaration<'_> {
     fn call_method(&self, has_state: bool) -> TokenStream {
         let Self { rt, private, handler, output, .. } = self;
         let (name, engine, message) = (handler.name(), local("engine"), local("message"));
-        let ((state, pass_state), tx) = (state_param(has_state), self.static_tx());
+        let ((state, pass_state), (_, store)) = (state_param(has_state), self.store());
         quote! {
             fn call<'a>(
-                #engine: &'a #rt::EngineFor<#tx>,
+                #engine: &'a #rt::Engine<#store>,
                 #message: &'a Self::Message,
                 #state: &'a Self::State,
             ) -> #private::BoxFuture<'a, #rt::Handled<#output>> {

@@ -1,15 +1,17 @@
-//! What the registry and the documentation know of the handler.
+//! What the registry knows of the handler.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Expr;
 use syn::spanned::Spanned;
+use syn::{Expr, LitStr};
 
 use super::{Declaration, local};
-use crate::args::{Given, RetentionArg, WindowArg};
+use crate::args::{Args, Given};
 use crate::duration;
 use crate::handler::Handler;
+use crate::semantics::Semantics;
 use crate::text::compact;
+use crate::value::{AllowArg, ExternalArg, Length, WindowArg};
 
 /// The constant with the facts, where it has no type to belong to.
 const FACTS: &str = "__IDEM_META";
@@ -60,8 +62,8 @@ impl Declaration<'_> {
         let summary = self.doc_lines().map(|line| line.trim().to_owned()).find(|line| !line.is_empty());
         let summary = summary.unwrap_or_default();
         let message = self.params.first().map(|param| compact(param.borrowed().unwrap_or(param.ty)));
-        let (key, retention, details) = (texts(args.key.as_ref()), self.retention(), self.meta_details());
-        let redelivery = self.redelivery();
+        let (semantics, key, details) = (self.semantics(), self.meta_key(), self.meta_details());
+        let (external, allowed) = (self.external(), self.allowed());
         quote! {
             &#rt::HandlerMeta::new(
                 #name,
@@ -70,10 +72,33 @@ impl Declaration<'_> {
                     ::core::file!(),
                     ::core::line!(),
                 ),
-                #rt::Semantics::Idempotent,
+                #rt::Semantics::#semantics,
             )
-            #pinned.describe(#summary, #message).key(#key, #retention) #redelivery #details
+            #pinned.describe(#summary, #message) #key #details #external #allowed
         }
+    }
+
+    fn semantics(&self) -> TokenStream {
+        let text = |given: &Option<Given<LitStr>>| given.as_ref().map_or_else(String::new, |given| given.value.value());
+        let (reason, loss) = (text(&self.args.reason), text(&self.args.loss));
+        match self.args.semantics {
+            Semantics::Idempotent => quote!(Idempotent),
+            Semantics::AtMostOnce => quote!(AtMostOnce { reason: #reason, loss: #loss }),
+            Semantics::NaturallyIdempotent => quote!(NaturallyIdempotent { reason: #reason }),
+        }
+    }
+
+    /// The key with its retention and redelivery. A policy is named once: the compiler reports each mention.
+    fn meta_key(&self) -> Option<TokenStream> {
+        let Args { key, retention, policy, .. } = self.args;
+        let texts = texts(key.as_ref());
+        if let Some(Given { value, .. }) = policy.as_ref().filter(|_| !self.refused) {
+            let name = compact(value);
+            return Some(quote_spanned!(value.span()=> .policy(#texts, #name, &#value)));
+        }
+        let retention = retention.as_ref().map_or_else(|| self.seconds(1), |given| self.length(&given.value));
+        let redelivery = self.redelivery();
+        self.args.semantics.has_key().then(|| quote!(.key(#texts, #retention) #redelivery))
     }
 
     fn meta_details(&self) -> TokenStream {
@@ -89,10 +114,6 @@ impl Declaration<'_> {
         quote!(#fingerprint #occurred_at #replay)
     }
 
-    fn retention(&self) -> TokenStream {
-        self.args.retention.as_ref().map_or_else(|| self.seconds(1), |given| self.length(&given.value))
-    }
-
     fn redelivery(&self) -> Option<TokenStream> {
         let (rt, given) = (&self.rt, self.args.redelivery.as_ref().filter(|_| !self.refused)?);
         let windows = given.value.iter().map(|WindowArg { source, length }| {
@@ -102,45 +123,50 @@ impl Declaration<'_> {
         Some(quote_spanned!(given.option=> .redelivery(&[#(#windows),*])))
     }
 
-    fn length(&self, length: &RetentionArg) -> TokenStream {
+    fn external(&self) -> Option<TokenStream> {
+        let first = self.args.external.first().filter(|_| !self.refused)?;
+        let effects = self.args.external.iter().map(|given| self.external_effect(&given.value));
+        Some(quote_spanned!(first.option=> .external(&[#(#effects),*])))
+    }
+
+    fn external_effect(&self, external: &ExternalArg) -> TokenStream {
+        let rt = &self.rt;
+        let ExternalArg { provider, guard, window, lookup, risk } = external;
+        let guard = match guard.as_ref().map(Ident::to_string).as_deref() {
+            Some("provider_key") => quote!(ProviderKey),
+            Some("lookup") => quote!(Lookup),
+            Some("outbox") => quote!(Outbox),
+            _ => quote!(None),
+        };
+        let window = window.as_ref().map(|window| {
+            let length = self.length(window);
+            quote!(.window(#length))
+        });
+        let lookup = lookup.as_ref().map(|lookup| quote!(.lookup(#lookup)));
+        quote!(#rt::External::new(#provider, #rt::Guard::#guard, #risk) #window #lookup)
+    }
+
+    fn allowed(&self) -> Option<TokenStream> {
+        let (rt, given) = (&self.rt, &self.args.allow);
+        let allowed = given.iter().map(|Given { value: AllowArg { category, reason }, .. }| {
+            let category = category.to_string();
+            quote!(#rt::Allowed::new(#category, #reason))
+        });
+        (!given.is_empty() && !self.refused).then(|| quote!(.allowed(&[#(#allowed),*])))
+    }
+
+    fn length(&self, length: &Length) -> TokenStream {
         match length {
-            RetentionArg::Const(value) if !self.refused => quote_spanned!(value.span()=> #value),
-            RetentionArg::Const(_) => self.seconds(1),
+            Length::Const(value) if !self.refused => quote_spanned!(value.span()=> #value),
+            Length::Const(_) => self.seconds(1),
             // Unreadable only where it was refused already.
-            RetentionArg::Text(text) => self.seconds(duration::seconds(&text.value()).unwrap_or(1)),
+            Length::Text(text) => self.seconds(duration::seconds(&text.value()).unwrap_or(1)),
         }
     }
 
     fn seconds(&self, secs: u64) -> TokenStream {
         let rt = &self.rt;
         quote!(#rt::Retention::seconds(#secs))
-    }
-
-    /// What rustdoc shows below the user's own text.
-    pub(super) fn documentation(&self) -> String {
-        let args = self.args;
-        let name = args.name_of(self.handler);
-        let keys: Vec<String> = args.key.iter().flat_map(|given| &given.value).map(compact).collect();
-        let retention = args.retention.as_ref().map_or_else(String::new, |given| written(&given.value));
-        let windows: Vec<String> =
-            args.windows().map(|window| format!("{} {}", window.source, written(&window.length))).collect();
-        let redelivery =
-            if windows.is_empty() { "not declared".to_owned() } else { format!("`{}`", windows.join(" + ")) };
-        let has_errors = self.doc_lines().any(|line| line.contains("# Errors"));
-        let errors = "\n\n# Errors\n\nThe handler's own error, or the engine's. Neither may be acknowledged.";
-        format!(
-            "\n\n# Idempotency\n\nApplies each event once: the key and the effect are written in one transaction.\n\n\
-             - handler name: `{name}`\n- key: `{}`\n- retention: `{retention}`\n- redelivery window: {redelivery}{}",
-            keys.join("`, `"),
-            if has_errors { "" } else { errors },
-        )
-    }
-}
-
-fn written(length: &RetentionArg) -> String {
-    match length {
-        RetentionArg::Text(text) => text.value(),
-        RetentionArg::Const(value) => compact(value),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Prints the generated code, and is the only module that quotes. It asks questions and judges nothing.
 //!
-//! A handler becomes a function (`wrapper`), a type of the same name (`body`, with the key from `key`), its entry in
+//! A handler becomes a function (`wrapper`, with `run` inside and `documentation` above), a type of the same name (`body`, with the key from `key`), its entry in
 //! the registry (`meta`) and what consumers run (`implementation`). A method has room for functions only: it becomes
 //! the wrapper, with everything else inside, and the body beside it.
 
 mod attributes;
 mod body;
+mod documentation;
 mod implementation;
 mod key;
 mod meta;
 mod paths;
+mod run;
 mod wrapper;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -20,13 +22,17 @@ use crate::args::Args;
 use crate::handler::{Handler, Param};
 use paths::Runtime;
 
+/// The type parameter for the store of a handler that has no transaction to name it.
+const STORE: &str = "__IdemStore";
+
 /// A declaration that can be printed: its signature is a handler's.
 struct Declaration<'a> {
     rt: Runtime<'a>,
     private: TokenStream,
     args: &'a Args,
     handler: &'a Handler,
-    tx: &'a Type,
+    /// The type behind the transaction's `&mut`; `None` for a handler that gets none.
+    tx: Option<&'a Type>,
     output: &'a Type,
     params: Vec<Param<'a>>,
     refused: bool,
@@ -46,8 +52,17 @@ impl<'a> Declaration<'a> {
     fn of(args: &'a Args, handler: &'a Handler, refused: bool) -> Option<Self> {
         let rt = Runtime::new(args.krate.as_ref().map(|given| &given.value));
         let private = rt.private();
-        let (tx, output, params) = (handler.transaction()?, handler.output()?, handler.params());
-        (!params.is_empty()).then_some(Self { rt, private, args, handler, tx, output, params, refused })
+        let (tx, output, params) = (handler.transaction(), handler.output()?, handler.params());
+        (tx.is_some() == handler.has_transaction && !params.is_empty()).then_some(Self {
+            rt,
+            private,
+            args,
+            handler,
+            tx,
+            output,
+            params,
+            refused,
+        })
     }
 
     fn print(&self) -> TokenStream {

@@ -44,14 +44,14 @@ pub(super) async fn a_constraint_that_fails_at_the_commit_fails_the_delivery<S: 
 }
 
 /// Leaves its body in every way there is. [B05]
-#[idempotent(key(msg), retention = "1d", name = "tests.exits")]
-async fn exits<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &str) -> sqlx::Result<&'static str> {
+#[idempotent(key(id), retention = "1d", name = "tests.exits")]
+async fn exits<S: TestStore>(tx: &mut Transaction<'_, S>, id: &str) -> sqlx::Result<&'static str> {
     S::run(tx, "INSERT INTO effect (note) VALUES ('exit')").await?;
     let doubled = (|| {
-        if msg.is_empty() {
+        if id.is_empty() {
             return 0;
         }
-        msg.len() * 2
+        id.len() * 2
     })();
     let nested: Result<usize, sqlx::Error> = async {
         if doubled == 0 {
@@ -62,12 +62,12 @@ async fn exits<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &str) -> sqlx::Re
     .await;
     nested?;
     let chosen = 'found: {
-        if msg == "break" {
+        if id == "break" {
             break 'found "broke";
         }
         "fell through"
     };
-    match msg {
+    match id {
         "return ok" => return Ok("returned"),
         "return err" => return Err(sqlx::Error::RowNotFound),
         "question mark" => S::run(tx, "INSERT INTO no_such_table VALUES (1)").await?,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use idem_runtime::{ErrorKind, idempotent};
+use idem_runtime::{Engine, ErrorKind, idempotent};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver, perform};
-use sqlx::{Pool, Transaction};
+use sqlx::Transaction;
 
 /// Delivers a message whose handler ends its transaction, and makes sure that the engine says so, that it can go on with
 /// its only connection, and that the text says whether the key is stored.
@@ -52,15 +52,15 @@ pub(super) async fn a_commit_before_a_panic_is_found_out<S: TestStore>(db: Arc<D
 }
 
 /// Puts another transaction in the place of ours, and commits ours.
-#[idempotent(key(msg), retention = "1d", name = "tests.exchanges")]
-async fn exchanges<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &str, pool: &Pool<S>) -> sqlx::Result<()> {
-    let mine = std::mem::replace(tx, pool.begin().await?);
+#[idempotent(key(id), retention = "1d", name = "tests.exchanges")]
+async fn exchanges<S: TestStore>(tx: &mut Transaction<'_, S>, id: &str, another: &Engine<S>) -> sqlx::Result<()> {
+    let mine = std::mem::replace(tx, another.pool().begin().await?);
     mine.commit().await
 }
 
 pub(super) async fn a_transaction_that_was_exchanged_is_found_out<S: TestStore>(db: Arc<Db<S>>) {
     let engine = db.engine(2).await;
-    let error = exchanges(&engine, "e1", engine.pool()).await.unwrap_err();
+    let error = exchanges(&engine, "e1", &engine).await.unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::Escaped), "{error}");
     assert!(error.to_string().contains("its key is stored"), "{error}");
     assert_eq!(deliver(&engine, &Message::new("e2", [Step::Effect("e2")])).await, Delivered::Applied);

@@ -131,8 +131,8 @@ pub(super) async fn no_column_of_the_unique_key_can_be_null<S: TestStore>(db: Ar
 }
 
 /// Another build's function, under the name that it always had.
-#[idempotent(key(msg), retention = "1d", name = "billing.credit_balance")]
-async fn credited_by_another_build<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &str) -> sqlx::Result<()> {
+#[idempotent(key(id), retention = "1d", name = "billing.credit_balance")]
+async fn credited_by_another_build<S: TestStore>(tx: &mut Transaction<'_, S>, id: &str) -> sqlx::Result<()> {
     S::run(tx, "INSERT INTO effect (note) VALUES ('credited')").await.map(drop)
 }
 

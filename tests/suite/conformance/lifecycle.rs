@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use idem_runtime::{ErrorKind, Failure, idempotent};
+use idem_runtime::{Engine, ErrorKind, Failure, idempotent};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver, perform};
-use sqlx::{Pool, Transaction};
+use sqlx::Transaction;
 
 use super::{points, reached};
 
@@ -108,9 +108,9 @@ pub(super) async fn others_get_the_connection_between_deliveries<S: TestStore>(d
 }
 
 /// Takes a second connection, which it should not.
-#[idempotent(key(msg), retention = "1d", name = "tests.greedy")]
-async fn greedy<S: TestStore>(_tx: &mut Transaction<'_, S>, msg: &str, pool: &Pool<S>) -> sqlx::Result<()> {
-    let mut second = pool.acquire().await?;
+#[idempotent(key(id), retention = "1d", name = "tests.greedy")]
+async fn greedy<S: TestStore>(_tx: &mut Transaction<'_, S>, id: &str, another: &Engine<S>) -> sqlx::Result<()> {
+    let mut second = another.pool().acquire().await?;
     S::run(&mut second, "SELECT 1").await.map(drop)
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn a_second_connection_fails_within_the_timeout<S: TestStore>(d
     let pool = options.connect_with((*wide.connect_options()).clone()).await.unwrap();
     wide.close().await;
     let engine = idem_runtime::Engine::start(pool).await.unwrap();
-    let error = greedy(&engine, "e1", engine.pool()).await.unwrap_err();
+    let error = greedy(&engine, "e1", &engine).await.unwrap_err();
     let Failure::Handler(failed) = error else { panic!("{error}") };
     assert!(matches!(failed.error, sqlx::Error::PoolTimedOut), "{failed}");
     assert!(failed.to_string().contains("handler `tests.greedy`, key `1/s:e1`"), "{failed}");

@@ -1,0 +1,132 @@
+//! What form a part of the key has.
+
+use proc_macro2::Span;
+use syn::Expr;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use super::key::Place;
+use crate::diag::Errors;
+use crate::key::place;
+
+/// Whether the part has a form that can be printed into the key's function.
+pub(super) fn refuse(part: &Expr, at: Place<'_>, errors: &Errors) -> bool {
+    let mut find = Find::default();
+    find.visit_expr(part);
+    if let Some((name, span)) = find.macro_call {
+        refuse_macro_in_key(&name, span, at, errors);
+    } else if let Some(span) = find.question_mark {
+        refuse_question_mark(span, at, errors);
+    } else if let Some(span) = find.awaited {
+        refuse_await(span, at, errors);
+    } else if let Some((what, span)) = find.computed {
+        refuse_computed_part(what, span, at, errors);
+    } else {
+        return true;
+    }
+    false
+}
+
+/// Text that runs together: `format!("{}{}", a, b)` is the same for (1, 11) and (11, 1).
+fn refuse_macro_in_key(name: &str, span: Span, at: Place<'_>, errors: &Errors) {
+    errors.refuse(
+        span,
+        format_args!("`{name}!` cannot be part of {}{at}", at.list),
+        "give its inputs as parts of their own: `key(msg.order_id, msg.kind)`",
+        "parts stay apart, while text that is put together does not: 1 and 11 read like 11 and 1",
+    );
+}
+
+/// There is no error that a key could return.
+fn refuse_question_mark(span: Span, at: Place<'_>, errors: &Errors) {
+    errors.refuse(
+        span,
+        format_args!("`?` cannot stand in {}{at}", at.list),
+        "decode before the handler, and give the message a field: `key(msg.order_id)`",
+        "a message whose key cannot be read is malformed, and belongs in the dead letters before a handler sees it",
+    );
+}
+
+/// What has to be asked for may answer differently next time.
+fn refuse_await(span: Span, at: Place<'_>, errors: &Errors) {
+    errors.refuse(
+        span,
+        format_args!("`.await` cannot stand in {}{at}", at.list),
+        "name a field of the message: `key(msg.order_id)`",
+        "what has to be asked for may be answered differently for the redelivery",
+    );
+}
+
+/// The catalog prints the key, and a reader must see at a glance what it is made of.
+fn refuse_computed_part(what: &str, span: Span, at: Place<'_>, errors: &Errors) {
+    errors.refuse(
+        span,
+        format_args!("{what} cannot be part of {}{at}", at.list),
+        "a field, a method or a function call, or a literal: `key(msg.order_id, kind_of(msg))`",
+        "the key is printed in the catalog, and what it is made of has to be seen there at a glance",
+    );
+}
+
+/// The first of each kind of thing that a part must not hold.
+#[derive(Default)]
+struct Find {
+    macro_call: Option<(String, Span)>,
+    question_mark: Option<Span>,
+    awaited: Option<Span>,
+    computed: Option<(&'static str, Span)>,
+}
+
+impl<'ast> Visit<'ast> for Find {
+    fn visit_expr(&mut self, expr: &'ast Expr) {
+        let computed = match expr {
+            Expr::Macro(call) => {
+                let name = call.mac.path.segments.last().map(|last| &last.ident);
+                let name = name.map(|name| (name.to_string(), name.span()));
+                self.macro_call = self.macro_call.take().or(name);
+                return;
+            }
+            Expr::Try(expr) => {
+                self.question_mark.get_or_insert(expr.question_token.span());
+                None
+            }
+            Expr::Await(expr) => {
+                self.awaited.get_or_insert(expr.await_token.span());
+                None
+            }
+            Expr::Field(_)
+            | Expr::MethodCall(_)
+            | Expr::Call(_)
+            | Expr::Lit(_)
+            | Expr::Path(_)
+            | Expr::Reference(_)
+            | Expr::Unary(_)
+            | Expr::Cast(_)
+            | Expr::Index(_)
+            | Expr::Paren(_)
+            | Expr::Group(_) => None,
+            Expr::Binary(_) => Some("an operation, which makes one value of two,"),
+            Expr::Closure(_) => Some("a closure"),
+            Expr::If(_) => Some("an `if`"),
+            Expr::Match(_) => Some("a `match`"),
+            Expr::Tuple(_) => Some("a tuple"),
+            Expr::Array(_) | Expr::Repeat(_) => Some("an array"),
+            Expr::Range(_) => Some("a range"),
+            Expr::Struct(_) => Some("a value that is made here"),
+            Expr::Assign(_) => Some("an assignment"),
+            _ => Some("a block or statement"),
+        };
+        if let Some(what) = computed {
+            // The place is narrower than the expression, of which the compiler gives no more than the first token.
+            let span = if matches!(expr, Expr::Binary(_)) { operator(expr) } else { place(expr) };
+            self.computed.get_or_insert((what, span));
+        }
+        visit::visit_expr(self, expr);
+    }
+}
+
+fn operator(expr: &Expr) -> Span {
+    match expr {
+        Expr::Binary(binary) => binary.op.span(),
+        expr => expr.span(),
+    }
+}

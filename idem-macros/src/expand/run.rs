@@ -1,0 +1,133 @@
+//! What the wrapper does: makes the key, and hands everything to the runtime.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
+
+use super::{Declaration, local};
+
+/// A value on its way through the wrapper into the body.
+struct Argument {
+    /// What the wrapper calls it.
+    ident: Ident,
+    /// Where a value that is moved waits for its run. A shared reference is copied into every run.
+    slot: Option<Ident>,
+}
+
+impl Declaration<'_> {
+    pub(super) fn run(&self) -> TokenStream {
+        let facts = self.handler.receiver().map(|_| self.facts_inside());
+        let run = if self.args.semantics.has_transaction() { self.run_in_transaction() } else { self.run_once() };
+        quote!(#facts #run)
+    }
+
+    fn run_once(&self) -> TokenStream {
+        let (private, engine, meta) = (&self.private, local("engine"), self.meta_path());
+        let (body, generics) = (self.body_path(), self.turbofish());
+        let values = self.arguments().into_iter().map(|argument| argument.ident);
+        quote!(#private::run_at_most_once(#engine, #meta, #body #generics(#(#values),*)).await)
+    }
+
+    fn run_in_transaction(&self) -> TokenStream {
+        let private = &self.private;
+        let [engine, plan, attempt, returned] =
+            ["engine", "__idem_plan", "__idem_attempt", "__idem_returned"].map(local);
+        let arguments = self.arguments();
+        let (make_plan, call) = (self.plan(&plan, &arguments), self.call(&attempt, &arguments));
+        let next = arguments.iter().filter_map(Argument::next);
+        let (run, codec) = if self.args.semantics.has_key() {
+            let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
+            (local("run"), Some(quote!(#private::#codec,)))
+        } else {
+            (local("run_unkeyed"), None)
+        };
+        quote! {
+            #[allow(unused_imports)]
+            use #private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
+            #make_plan
+            #private::#run(#engine, #plan, #codec move |mut #attempt| {
+                #(#next)*
+                #private::Box::pin(async move {
+                    let #returned = #call.await;
+                    #attempt.end(#returned)
+                })
+            })
+            .await
+        }
+    }
+
+    /// The receiver, if there is one, and everything behind the transaction.
+    fn arguments(&self) -> Vec<Argument> {
+        let receiver = self
+            .handler
+            .receiver()
+            .map(|receiver| (Ident::new("self", receiver.self_token.span), self.handler.borrows_receiver()));
+        let params = self.params.iter().map(|param| (param.ident.clone(), param.borrowed().is_some()));
+        let argument = |(index, (ident, is_shared)): (usize, (Ident, bool))| Argument {
+            slot: (!is_shared).then(|| local(&format!("__idem_slot{index}"))),
+            ident,
+        };
+        receiver.into_iter().chain(params).enumerate().map(argument).collect()
+    }
+
+    /// What the runtime must know before the first run. The key is a statement of its own: what it borrows on the way
+    /// may not live across an await.
+    fn plan(&self, plan: &Ident, arguments: &[Argument]) -> TokenStream {
+        let private = &self.private;
+        let [key, error] = ["__idem_key", "__idem_error"].map(local);
+        let (meta, error_type) = (self.meta_path(), self.of_result("Err"));
+        let keep = arguments.iter().filter_map(|argument| argument.keep(private));
+        let slots = arguments.iter().filter_map(|argument| argument.slot.as_ref());
+        let (make_key, name, pass_key) = if self.args.semantics.has_key() {
+            let make_key = self.key_in_wrapper();
+            (Some(quote!(let #key = #make_key;)), local("Plan"), Some(quote!(key: #key,)))
+        } else {
+            (None, local("Unkeyed"), None)
+        };
+        quote! {
+            #make_key
+            #(#keep)*
+            let #plan = #private::#name {
+                meta: #meta,
+                #pass_key
+                repeatable: true #(&& #slots.is_repeatable())*,
+                cause: |#error: &#error_type| {
+                    (&&&#private::Cause(#error)).sqlx_error()
+                },
+            };
+        }
+    }
+
+    /// The call of the body.
+    fn call(&self, attempt: &Ident, arguments: &[Argument]) -> TokenStream {
+        let (body, generics) = (self.body_path(), self.turbofish());
+        let before = usize::from(self.handler.receiver().is_some());
+        let mut values: Vec<_> = arguments.iter().map(|argument| quote!(#argument)).collect();
+        values.insert(before, quote!(#attempt.tx()));
+        quote!(#body #generics(#(#values),*))
+    }
+}
+
+impl Argument {
+    /// Puts a moved value where each run can take it, cloned if its type can be.
+    fn keep(&self, private: &TokenStream) -> Option<TokenStream> {
+        let (Self { ident, .. }, slot, clone) = (self, self.slot.as_ref()?, local("__idem_clone"));
+        Some(quote! {
+            let mut #slot = {
+                let #clone = (&&#private::CloneProbe(&#ident)).clone_fn();
+                #private::Owned::new(#ident, #clone)
+            };
+        })
+    }
+
+    /// Takes the value for one run.
+    fn next(&self) -> Option<TokenStream> {
+        let slot = self.slot.as_ref()?;
+        Some(quote!(let #slot = #slot.for_next_run();))
+    }
+}
+
+impl ToTokens for Argument {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.slot.as_ref().unwrap_or(&self.ident).to_tokens(tokens);
+    }
+}
