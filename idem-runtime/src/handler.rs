@@ -185,6 +185,16 @@ pub enum Semantics {
     },
 }
 
+impl Semantics {
+    /// What is lost when the handler fails; `None` where it runs again.
+    pub(crate) const fn loss(self) -> Option<&'static str> {
+        match self {
+            Self::AtMostOnce { loss, .. } => Some(loss),
+            Self::Idempotent | Self::NaturallyIdempotent { .. } => None,
+        }
+    }
+}
+
 /// One way in which an event can come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -250,14 +260,15 @@ pub trait Handler<S: Store> {
     /// What the registry knows of it.
     const META: &'static HandlerMeta;
 
-    /// The key of a message's event.
+    /// The key of a message's event; `None` for a handler without a key.
     ///
     /// # Errors
     ///
     /// [`KeyError`] when a part of the key is missing.
-    fn key(message: &Self::Message, state: &Self::State) -> Result<Key, KeyError>;
+    fn key(message: &Self::Message, state: &Self::State) -> Result<Option<Key>, KeyError>;
 
-    /// Applies the message's event once.
+    /// Applies the message's event, as [`META.semantics`](HandlerMeta::semantics) says: once with a key, at least once if
+    /// that changes nothing, or at most once. Before an at-most-once handler, the delivery is acknowledged.
     ///
     /// # Errors
     ///
@@ -267,6 +278,8 @@ pub trait Handler<S: Store> {
     ///
     /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
     /// neither is. The connection is closed or cleaned, never reused as it is.
+    ///
+    /// An at-most-once handler has nothing that rolls back: dropped after it began, the rest of its effect is lost.
     fn call<'a>(
         engine: &'a Engine<S>,
         message: &'a Self::Message,

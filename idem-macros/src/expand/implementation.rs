@@ -61,8 +61,8 @@ impl Declaration<'_> {
             fn key(
                 #message: &Self::Message,
                 #state: &Self::State,
-            ) -> ::core::result::Result<#rt::Key, #rt::KeyError> {
-                #name::key(#message, #pass_state)
+            ) -> ::core::result::Result<::core::option::Option<#rt::Key>, #rt::KeyError> {
+                #name::key(#message, #pass_state).map(::core::option::Option::Some)
             }
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! `deliver.rs` is the algorithm, and the file to read first.
 
+mod at_most_once;
 mod body;
 mod codec;
 mod deliver;
 mod lease;
 mod probe;
 mod setback;
+mod unkeyed;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -26,11 +28,13 @@ use crate::tx::TxParam;
 
 use lease::Connections;
 
+pub use at_most_once::run_at_most_once;
 pub use body::{Attempt, Plan, Run, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use setback::Stop;
+pub use unkeyed::{Unkeyed, run_unkeyed};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
@@ -118,6 +122,8 @@ impl<S: Store> Engine<S> {
     ///
     /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
     /// neither is. The connection is closed or cleaned, never reused as it is.
+    ///
+    /// An at-most-once handler has nothing that rolls back: dropped after it began, the rest of its effect is lost.
     pub async fn handle<H: Handler<S>>(
         &self,
         message: &H::Message,
@@ -192,7 +198,7 @@ impl<S: Store> EngineBuilder<S> {
     /// - PostgreSQL: by a `lock_timeout` for the claim alone. What the handler then finds set is the value that the pool's
     ///   first connection had at start. A pool whose connections have a `lock_timeout` of their own, as with
     ///   `PgConnectOptions::options([("lock_timeout", "5s")])`, is bounded by that unless this is called, which spares the
-    ///   server some work per delivery.
+    ///   server some work per delivery. A handler without a key has no claim, and keeps the bound for its own statements.
     /// - MariaDB: in whole seconds, at least one. MySQL: by the server's own `innodb_lock_wait_timeout` instead, 50 seconds
     ///   unless configured.
     /// - SQLite, where one transaction writes at a time: it is the wait for any other writer, and the connection's
