@@ -25,6 +25,8 @@ pub(crate) struct Args {
     pub(crate) name: Option<Given<LitStr>>,
     pub(crate) occurred_at: Option<Given<Expr>>,
     pub(crate) fingerprint: Option<Given<Vec<Expr>>>,
+    /// Parts that were refused. They are printed, so that an editor can complete them, and their types are not judged.
+    pub(crate) refused_parts: Vec<Expr>,
     pub(crate) replay: Option<Given<()>>,
     pub(crate) external: Vec<Given<ExternalArg>>,
     pub(crate) allow: Vec<Given<AllowArg>>,
@@ -61,6 +63,7 @@ impl Args {
             name: None,
             occurred_at: None,
             fingerprint: None,
+            refused_parts: Vec::new(),
             replay: None,
             external: Vec::new(),
             allow: Vec::new(),

@@ -3,18 +3,20 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::handler::HandlerMeta;
+use crate::handler::{HandlerMeta, Semantics};
 use crate::key::Key;
 use crate::outcome::Settle;
 
 /// Why a delivery did not end in an [`Outcome`](crate::Outcome): the handler's own error, or the engine's.
 ///
-/// In either case the delivery must not be acknowledged; [`settle`](Self::settle) says what to do with it.
+/// [`settle`](Self::settle) says what to do with the delivery: never acknowledge it, unless its handler is at most once and
+/// it was acknowledged before.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure<E> {
-    /// The handler returned an error. Its transaction was rolled back: no key, no effect. (A handler that commits by hand
-    /// and then loses the connection is the one case that nobody finds out.)
+    /// The handler returned an error. Its transaction was rolled back: no key, no effect. (Two cases go unnoticed: a handler
+    /// that commits by hand and then loses the connection, and one without a key that commits by hand and then fails.) An
+    /// at-most-once handler has no such transaction: the event is lost, but for what the handler had done by then.
     Handler(Failed<E>),
     /// The engine could not apply the event, or could not prove that it did.
     Engine(Error),
@@ -22,11 +24,11 @@ pub enum Failure<E> {
 
 impl<E> Failure<E> {
     /// How to settle the delivery. A handler's own error is retried; whoever consumes decides after how many attempts
-    /// it is dead-lettered.
+    /// it is dead-lettered. The delivery of an at-most-once handler was acknowledged before it ran, and stays so.
     #[must_use]
     pub fn settle(&self) -> Settle {
         match self {
-            Self::Handler(_) => Settle::Retry,
+            Self::Handler(failed) => failed.settle(),
             Self::Engine(error) => error.settle(),
         }
     }
@@ -75,26 +77,38 @@ pub struct Failed<E> {
     pub error: E,
     /// The name of the handler.
     pub handler: &'static str,
-    /// The event's key as it stands in the table.
-    pub key: Key,
+    /// The event's key as it stands in the table; `None` for a handler without a key.
+    pub key: Option<Key>,
+    /// What is lost with it; only after an at-most-once handler.
+    loss: Option<&'static str>,
 }
 
 impl<E> Failed<E> {
-    pub(crate) fn new(error: E, handler: &'static str, key: Key) -> Self {
-        Self { error, handler, key }
+    pub(crate) fn new(error: E, meta: &'static HandlerMeta, key: Option<Key>) -> Self {
+        Self { error, handler: meta.name, key, loss: meta.semantics.loss() }
+    }
+
+    fn settle(&self) -> Settle {
+        if self.loss.is_some() { Settle::Ack } else { Settle::Retry }
     }
 }
 
 impl<E> fmt::Display for Failed<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { handler, key, .. } = self;
-        write!(
-            f,
-            "handler `{handler}`, key `{key}`: the handler returned an error; its transaction was rolled back, nothing is \
-             stored, and a redelivery runs it again"
-        )
+        write!(f, "handler `{}`", self.handler)?;
+        if let Some(key) = &self.key {
+            write!(f, ", key `{key}`")?;
+        }
+        f.write_str(": the handler returned an error; ")?;
+        match self.loss {
+            Some(loss) => write!(f, "{LOST}: {loss}"),
+            None => f.write_str("its transaction was rolled back, nothing is stored, and a redelivery runs it again"),
+        }
     }
 }
+
+/// What becomes of an event whose at-most-once handler fails; the declared loss follows.
+const LOST: &str = "its delivery was acknowledged before it ran, so no redelivery comes and the event is lost";
 
 impl<E: StdError + 'static> StdError for Failed<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
@@ -116,7 +130,7 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
-    handler: Option<&'static str>,
+    meta: Option<&'static HandlerMeta>,
     key: Option<String>,
     detail: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -140,9 +154,12 @@ pub enum ErrorKind {
     Escaped,
     /// The handler panicked.
     Panicked,
+    /// An at-most-once handler panicked. Its delivery was acknowledged before it ran, so the event is lost.
+    Lost,
     /// The database refused to commit, for instance because of a deferred constraint.
     Commit,
-    /// The connection was lost during the commit, and the database could not be asked what became of it.
+    /// The connection was lost during the commit, and the database could not be asked what became of it: it could not be
+    /// reached, or the handler has no key that could be looked up.
     CommitUnknown,
     /// An event with this key was applied before, with another fingerprint.
     Mismatch,
@@ -165,7 +182,7 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, handler: None, key: None, detail: None, source: None }))
+        Self(Box::new(Inner { kind, meta: None, key: None, detail: None, source: None }))
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -179,7 +196,7 @@ impl Error {
     }
 
     pub(crate) fn at(mut self, meta: &'static HandlerMeta, key: Option<&Key>) -> Self {
-        self.0.handler = Some(meta.name);
+        self.0.meta = Some(meta);
         self.0.key = key.map(Key::to_string);
         self
     }
@@ -193,7 +210,7 @@ impl Error {
     /// The name of the handler that the delivery was for; `None` for an error of the start.
     #[must_use]
     pub fn handler(&self) -> Option<&str> {
-        self.0.handler
+        self.0.meta.map(|meta| meta.name)
     }
 
     /// The key of the delivery's event as it stands in the table, where there is one. It can be personal data.
@@ -215,6 +232,7 @@ impl ErrorKind {
     pub const fn settle(self) -> Settle {
         match self {
             Self::InvalidKey | Self::Mismatch | Self::Expired | Self::Replay => Settle::DeadLetter,
+            Self::Lost => Settle::Ack,
             _ => Settle::Retry,
         }
     }
@@ -246,6 +264,7 @@ impl ErrorKind {
             Self::Panicked => {
                 ("the handler panicked", "its transaction was rolled back, nothing is stored; retry the delivery")
             }
+            Self::Lost => ("an at-most-once handler panicked", LOST),
             Self::Commit => ("the database refused to commit", "nothing is stored; retry the delivery"),
             Self::CommitUnknown => (
                 "the connection was lost during the commit, and the database could not be asked what became of it",
@@ -282,10 +301,27 @@ impl ErrorKind {
     }
 }
 
+impl Inner {
+    /// The kind's text, but for what is not so without a key.
+    fn text(&self) -> (&'static str, &'static str) {
+        let is_natural = self.meta.is_some_and(|meta| matches!(meta.semantics, Semantics::NaturallyIdempotent { .. }));
+        match self.kind {
+            ErrorKind::Busy if is_natural => {
+                ("another writer has the database", "nothing was stored; retry the delivery later")
+            }
+            ErrorKind::CommitUnknown if is_natural => (
+                "the connection was lost during the commit, and without a key nobody can be asked what became of it",
+                "the effect is stored or it is not; retry the delivery, applying it again changes nothing",
+            ),
+            kind => kind.text(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, then) = self.0.kind.text();
-        if let Some(handler) = self.0.handler {
+        let (what, then) = self.0.text();
+        if let Some(handler) = self.handler() {
             write!(f, "handler `{handler}`")?;
             if let Some(key) = &self.0.key {
                 write!(f, ", key `{key}`")?;
@@ -296,7 +332,11 @@ impl fmt::Display for Error {
         if let Some(detail) = &self.0.detail {
             write!(f, ": {detail}")?;
         }
-        write!(f, "; {then}")
+        write!(f, "; {then}")?;
+        match self.0.meta.and_then(|meta| meta.semantics.loss()) {
+            Some(loss) => write!(f, ": {loss}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -304,7 +344,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
-            .field("handler", &self.0.handler)
+            .field("handler", &self.handler())
             .field("key", &self.0.key)
             .field("detail", &self.0.detail)
             .field("source", &self.0.source)

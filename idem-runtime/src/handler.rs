@@ -218,6 +218,16 @@ pub enum Semantics {
     },
 }
 
+impl Semantics {
+    /// What is lost when the handler fails; `None` where it runs again.
+    pub(crate) const fn loss(self) -> Option<&'static str> {
+        match self {
+            Self::AtMostOnce { loss, .. } => Some(loss),
+            Self::Idempotent | Self::NaturallyIdempotent { .. } => None,
+        }
+    }
+}
+
 /// An effect outside the database, which no rollback undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -309,14 +319,15 @@ pub trait Handler<S: Store> {
     /// What the registry knows of it.
     const META: &'static HandlerMeta;
 
-    /// The key of a message's event; `None` for a handler that has no key.
+    /// The key of a message's event; `None` for a handler without a key.
     ///
     /// # Errors
     ///
     /// [`KeyError`] when a part of the key is missing.
     fn key(message: &Self::Message, state: &Self::State) -> Result<Option<Key>, KeyError>;
 
-    /// Applies the message's event once.
+    /// Applies the message's event, as [`META.semantics`](HandlerMeta::semantics) says: once with a key, at least once if
+    /// that changes nothing, or at most once. Before an at-most-once handler, the delivery is acknowledged.
     ///
     /// # Errors
     ///
@@ -326,6 +337,8 @@ pub trait Handler<S: Store> {
     ///
     /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
     /// neither is. The connection is closed or cleaned, never reused as it is.
+    ///
+    /// An at-most-once handler has nothing that rolls back: dropped after it began, the rest of its effect is lost.
     fn call<'a>(
         engine: &'a Engine<S>,
         message: &'a Self::Message,

@@ -4,13 +4,15 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::Failure;
 
-/// The event's effect is in the database: this delivery put it there, or an earlier one had.
+/// The event's effect is there: this delivery brought it about, or an earlier one had.
 ///
 /// Both are a success, and both are acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome<T> {
-    /// The handler ran, and its effect and the key are committed. Holds what the handler returned.
+    /// The handler ran, and its effect and the key are committed. Holds what the handler returned. A naturally idempotent
+    /// handler has committed its effect alone, perhaps again; an at-most-once handler has returned `Ok`, and no more is
+    /// known.
     Applied(T),
     /// The key was already committed; the handler did not run.
     Duplicate(Seen<T>),
@@ -71,7 +73,8 @@ pub enum Settle {
 }
 
 impl Settle {
-    /// How to settle a delivery that ended so: applied and duplicate are acknowledged, a failure never is.
+    /// How to settle a delivery that ended so: applied and duplicate are acknowledged, a failure never is, unless its
+    /// handler is at most once.
     #[must_use]
     pub fn of<T, E>(handled: &Result<Outcome<T>, Failure<E>>) -> Self {
         match handled {

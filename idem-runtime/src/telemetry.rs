@@ -10,14 +10,14 @@ use crate::handler::HandlerMeta;
 use crate::key::Key;
 use crate::store::Store;
 
-/// One delivery, from taking a connection to its end.
+/// One delivery, from taking a connection, if its handler has one, to its end.
 pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
     span!(target: "idem", Level::INFO, "idem.delivery", handler = meta.name, store = S::NAME)
 }
 
 /// How it ended. What needs no human is for debugging; what needs one is loud.
-pub(crate) fn ended(meta: &HandlerMeta, key: &Key, ended: &Result<Ended, Stop>) {
-    let (handler, key) = (meta.name, key.as_str());
+pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
+    let (handler, key) = (meta.name, key.map(Key::as_str));
     match ended {
         Ok(ended) => debug!(target: "idem", handler, key, outcome = ended.name(), "delivery ended"),
         Err(Stop::Handler) => debug!(target: "idem", handler, key, outcome = "failed", "delivery ended"),
@@ -40,9 +40,25 @@ fn complain(handler: &str, failure: &Error) {
             target: "idem", handler, ?kind,
             "the handler ended its own transaction; part of its work may be stored on its own"
         ),
-        ErrorKind::Busy | ErrorKind::Contention => {}
+        ErrorKind::Busy | ErrorKind::Contention | ErrorKind::Lost => {}
         _ => warn!(target: "idem", handler, ?kind, "the delivery was not applied"),
     }
+}
+
+/// How an at-most-once handler lost its event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Loss {
+    Failed,
+    Panicked,
+    CutOff,
+}
+
+/// No redelivery makes good for it, so somebody must be told.
+pub(crate) fn lost(meta: &HandlerMeta, cause: Loss) {
+    warn!(
+        target: "idem", handler = meta.name, loss = meta.semantics.loss(), ?cause,
+        "the event is lost: its delivery was acknowledged before the handler ran, and the handler did not get through"
+    );
 }
 
 /// A transaction that met contention is run once more.

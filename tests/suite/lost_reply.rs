@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use idem_runtime::{Engine, ErrorKind};
+use idem_runtime::{Engine, ErrorKind, Settle};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver};
 use sqlx::mysql::MySqlPoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{MySql, Pool, Postgres};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::conformance::natural;
 
 /// What the proxy does with the next COMMIT, and afterwards.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +142,24 @@ async fn every_loss<S: Proxied>() {
     loses::<S>(Mode::LoseRequest, Refused(ErrorKind::Commit), Applied).await;
     loses::<S>(Mode::LoseReplyAndDie, Refused(ErrorKind::CommitUnknown), Duplicate).await;
     loses::<S>(Mode::LoseRequestAndDie, Refused(ErrorKind::CommitUnknown), Applied).await;
+    loses_without_a_key::<S>().await;
+}
+
+/// Nothing can be looked up, so nothing is claimed to be known.
+async fn loses_without_a_key<S: Proxied>() {
+    Db::<S>::test(async |db| {
+        let (proxy, pool) = S::proxied(db.place()).await;
+        let engine = Engine::start(pool).await.unwrap();
+        for (mode, durable) in [(Mode::LoseReply, 1), (Mode::LoseRequest, 1)] {
+            proxy.set(mode);
+            let failure = natural(&engine, &Message::new("e1", [Step::Effect("e1")])).await.unwrap_err();
+            assert_eq!((failure.kind(), failure.settle()), (Some(ErrorKind::CommitUnknown), Settle::Retry));
+            assert!(failure.to_string().ends_with("applying it again changes nothing"), "{failure}");
+            assert_eq!(db.effects("e1").await, durable);
+        }
+        engine.pool().close().await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

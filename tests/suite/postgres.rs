@@ -7,7 +7,7 @@ use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::{PgConnection, Postgres};
 use tokio::task::JoinSet;
 
-use crate::conformance::{points, reached};
+use crate::conformance::{natural, points, reached};
 
 async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
     if !idem_tests::without_server("postgres") {
@@ -79,6 +79,8 @@ async fn the_handler_keeps_its_lock_timeout_and_gets_the_isolation() {
         let bounded = Engine::builder(engine.pool().clone()).claim_wait(Duration::from_secs(1)).start().await.unwrap();
         let seen = settings(&bounded, "e3").await.unwrap().into_value().unwrap();
         assert_eq!(seen, ("42s".to_owned(), "read committed".to_owned()));
+        let check = "SELECT 1 / (current_setting('lock_timeout') = '42s')::int";
+        assert!(natural(&bounded, &Message::new("e3", [Step::Sql(check.into())])).await.is_ok());
         let plain = db.engine(1).await;
         let seen = settings(&plain, "e2").await.unwrap().into_value().unwrap();
         assert_eq!(seen, ("0".to_owned(), "read committed".to_owned()));

@@ -1,9 +1,13 @@
 //! What is logged, and at which level: `docs/telemetry.md` is the contract.
 
+use futures_util::FutureExt;
+use idem_runtime::__private::run_at_most_once;
 use idem_runtime::ErrorKind;
 use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::Sqlite;
 use tracing::Level;
+
+use crate::conformance::{AT_MOST_ONCE, natural, ping};
 
 /// Keys can be personal data: they appear at debug level only, errors that need a human do without them.
 #[tokio::test]
@@ -32,6 +36,38 @@ async fn keys_are_logged_at_debug_level_only() {
         assert!(urgent.iter().any(|line| line.contains("handler=\"perform\"") && line.contains("store=\"SQLite\"")));
         assert!(urgent.iter().any(|line| line.contains("kind=Escaped") && line.contains("ended its own transaction")));
         assert!(urgent.iter().any(|line| line.contains("kind=InvalidKey")));
+    })
+    .await;
+}
+
+/// No event is lost without a word, and the word is not its content.
+#[tokio::test]
+async fn every_loss_is_a_warning() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(1).await;
+        let (logs, _guard) = Logs::capture();
+        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(7))).await.is_ok());
+        assert!(natural(&engine, &Message::new("k1", [])).await.is_ok());
+        let warnings =
+            || logs.up_to(Level::WARN).into_iter().filter(|line| line.starts_with("idem ")).collect::<Vec<_>>();
+        assert_eq!(warnings(), [""; 0]);
+        let debug = logs.up_to(Level::DEBUG);
+        let ended: Vec<_> = debug.iter().filter(|line| line.contains("delivery ended")).collect();
+        assert!(
+            ended.len() == 2 && ended.iter().all(|line| line.contains("applied") && !line.contains("key")),
+            "{ended:?}"
+        );
+
+        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(0))).await.is_err());
+        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Err("maria@example.com"))).await.is_err());
+        let cut_off = run_at_most_once(&engine, AT_MOST_ONCE, std::future::pending::<Result<(), std::fmt::Error>>());
+        assert!(cut_off.now_or_never().is_none());
+        let warnings = warnings();
+        assert_eq!(warnings.len(), 3, "{warnings:#?}");
+        for (line, cause) in warnings.iter().zip(["cause=Failed", "cause=Panicked", "cause=CutOff"]) {
+            let told = ["the event is lost", "handler=\"tests.ping\"", "loss=\"one ping\"", cause];
+            assert!(told.iter().all(|part| line.contains(part)) && !line.contains("maria"), "{line}");
+        }
     })
     .await;
 }

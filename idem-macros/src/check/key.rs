@@ -60,24 +60,24 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     }
     refuse_missing_key(args, errors);
     refuse_empty_key(args, errors);
-    let known = handler.bindings();
-    let allowances = Allowances::of(&args.allow);
-    if let Some(key) = &mut args.key {
-        let count = key.value.len();
-        if refuse_parts(&mut key.value, List::Key, &known, &allowances, errors) && count > 0 {
-            refuse_constant_key(key, &known, errors);
-            refuse_repeated_part(key, errors);
-            refuse_too_many_parts(key, &allowances, errors);
-        }
+    let (known, allowances) = (handler.bindings(), Allowances::of(&args.allow));
+    let judge = Judge { known: &known, allowances: &allowances, errors };
+    let refused_parts = &mut args.refused_parts;
+    if let Some(key) = &mut args.key
+        && refuse_parts(&mut key.value, List::Key, refused_parts, &judge)
+    {
+        refuse_constant_key(key, &known, errors);
+        refuse_repeated_part(key, errors);
+        refuse_too_many_parts(key, &allowances, errors);
     }
     if let Some(fingerprint) = &mut args.fingerprint
-        && refuse_parts(&mut fingerprint.value, List::Fingerprint, &known, &allowances, errors)
+        && refuse_parts(&mut fingerprint.value, List::Fingerprint, refused_parts, &judge)
     {
         refuse_idle_fingerprint(fingerprint, &known, errors);
     }
     if let Some(given) = args.occurred_at.take() {
         let mut time = vec![given.value];
-        if refuse_parts(&mut time, List::OccurredAt, &known, &allowances, errors) {
+        if refuse_parts(&mut time, List::OccurredAt, refused_parts, &judge) {
             refuse_constant_time(&time, &known, errors);
         }
         args.occurred_at = time.pop().map(|value| Given { option: given.option, value });
@@ -85,23 +85,26 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     allowances.refuse(errors);
 }
 
-/// Whether nothing was refused. A part that the compiler would refuse as well is taken out.
-fn refuse_parts(
-    parts: &mut Vec<Expr>,
-    list: List,
-    known: &BTreeSet<String>,
-    allowances: &Allowances<'_>,
-    errors: &Errors,
-) -> bool {
-    let (of, mut index, mut is_sound) = (parts.len(), 0, true);
-    parts.retain(|part| {
-        let at = Place { list, index, of, part };
-        index += 1;
-        let stays = part::refuse(part, at, errors) && !refuse_unknown_name(part, known, errors);
-        is_sound &= stays && !category::refuse(part, at, allowances, errors);
-        stays
-    });
-    is_sound
+/// What a part is judged by.
+struct Judge<'a> {
+    known: &'a BTreeSet<String>,
+    allowances: &'a Allowances<'a>,
+    errors: &'a Errors,
+}
+
+/// Whether nothing was refused. What was refused is taken out, so that the compiler does not complain once more.
+fn refuse_parts(parts: &mut Vec<Expr>, list: List, refused_parts: &mut Vec<Expr>, judge: &Judge<'_>) -> bool {
+    let of = parts.len();
+    let all = std::mem::take(parts);
+    for (index, part) in all.into_iter().enumerate() {
+        let at = Place { list, index, of, part: &part };
+        if !part::refuse(&part, at, judge.errors) || refuse_unknown_name(&part, judge.known, judge.errors) {
+            continue;
+        }
+        let is_sound = !category::refuse(&part, at, judge.allowances, judge.errors);
+        if is_sound { parts.push(part) } else { refused_parts.push(part) }
+    }
+    parts.len() == of
 }
 
 /// Nothing else can tell a redelivery from a new event.

@@ -18,10 +18,10 @@ use crate::handler::Handler;
 /// Refuses whatever would not be a handler that applies each event once. What was refused and would make the compiler
 /// complain once more is taken out.
 pub(crate) fn refuse(args: &mut Args, handler: &mut Handler, errors: &Errors) {
-    shape::refuse(handler, errors);
-    signature::refuse(args.semantics, handler, errors);
-    reason::refuse(args, handler, errors);
+    key::refuse(args, handler, errors);
     window::refuse(args, errors);
     external::refuse(args, errors);
-    key::refuse(args, handler, errors);
+    reason::refuse(args, handler, errors);
+    shape::refuse(handler, errors);
+    signature::refuse(args.semantics, handler, errors);
 }

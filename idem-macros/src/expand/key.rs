@@ -52,11 +52,12 @@ impl Declaration<'_> {
         let parts = args.key.iter().flat_map(|given| &given.value);
         // Bracketed, since a part may be an operation that binds less than the `&`.
         let mut parts = parts.map(|part| quote_spanned!(place(part)=> #private::key_part(&(#part))));
+        let refused = &args.refused_parts;
         let Some(head) = parts.next() else {
-            return quote!(::core::unimplemented!());
+            return quote!(#(let _ = &(#refused);)* ::core::unimplemented!());
         };
         let more = self.key_details();
-        quote!(#rt::Key::of(#head, &[#(#parts),*]) #more)
+        quote!(#(let _ = &(#refused);)* #rt::Key::of(#head, &[#(#parts),*]) #more)
     }
 
     /// What is compared and dated beside the key.

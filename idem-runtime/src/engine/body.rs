@@ -89,15 +89,22 @@ pub struct Plan<E> {
     pub cause: fn(&E) -> Option<&sqlx::Error>,
 }
 
-struct Typed<'up, R: HandlerResult, F, C> {
+/// The body with its types, and what it came to.
+pub(super) struct Typed<'up, R: HandlerResult, F, C> {
     body: F,
     codec: C,
     repeatable: bool,
     cause: fn(&R::Err) -> Option<&sqlx::Error>,
     ran: bool,
-    result: Option<Result<R::Ok, R::Err>>,
+    pub(super) result: Option<Result<R::Ok, R::Err>>,
     seen: Option<Seen<R::Ok>>,
     bound: PhantomData<&'up ()>,
+}
+
+impl<R: HandlerResult, F, C> Typed<'_, R, F, C> {
+    pub(super) fn new(body: F, codec: C, repeatable: bool, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
+        Self { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData }
+    }
 }
 
 impl<'up, S, R, F, C> Body<S> for Typed<'up, R, F, C>
@@ -153,12 +160,12 @@ where
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("the panic has no message").to_owned()
 }
 
-/// Runs a handler's body once for its event. What every annotated function calls.
+/// Runs a handler's body once for its event. What a function with a key calls.
 ///
 /// # Errors
 ///
@@ -175,13 +182,23 @@ where
         Ok(key) => key,
         Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
     };
-    let mut typed =
-        Typed::<R, F, C> { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData };
-    let ended = engine.deliver(meta, &key, &mut typed).await;
-    match (ended, typed.result, typed.seen) {
+    let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
+    let ended = engine.deliver(meta, Some(&key), &mut typed).await;
+    handled::<R>(ended, typed.result, typed.seen, meta, Some(key))
+}
+
+/// Puts the types on again.
+pub(super) fn handled<R: HandlerResult>(
+    ended: Result<Ended, Stop>,
+    result: Option<Result<R::Ok, R::Err>>,
+    seen: Option<Seen<R::Ok>>,
+    meta: &'static HandlerMeta,
+    key: Option<Key>,
+) -> Handled<R> {
+    match (ended, result, seen) {
         (Ok(Ended::Applied), Some(Ok(value)), _) => Ok(Outcome::Applied(value)),
         (Ok(Ended::Duplicate), _, Some(seen)) => Ok(Outcome::Duplicate(seen)),
-        (Err(Stop::Handler), Some(Err(error)), _) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
+        (Err(Stop::Handler), Some(Err(error)), _) => Err(Failure::Handler(Failed::new(error, meta, key))),
         (Err(Stop::Engine(error)), ..) => Err(Failure::Engine(error)),
         (Ok(_) | Err(Stop::Handler), ..) => unreachable!("the engine ends as the body told it"),
     }

@@ -8,6 +8,8 @@
 //!
 //! Every way out of [`Engine::attempt`] either ends the lease, having ended the transaction or queued its rollback, or
 //! drops it, which takes the connection out of use. Nothing is reported as applied that was not proven.
+//!
+//! A handler without a key goes the same way without the claim, in `unkeyed.rs`.
 
 use std::time::Duration;
 
@@ -19,18 +21,20 @@ use tracing::Instrument;
 use super::Engine;
 use super::body::{Body, Verdict};
 use super::lease::Lease;
-use super::setback::{Next, Setback, Stop, escaped, not_begun, not_claimed, pause, refuse_unprovable, refused};
+use super::setback::{
+    KeyLeft, Next, Setback, Stop, escaped, not_begun, not_claimed, pause, refuse_unprovable, refused,
+};
 use crate::clock::monotonic;
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 use crate::key::Key;
-use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Statements, Store, schema};
+use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Statements, Store};
 use crate::telemetry;
 
 /// How long to wait for another writer between two tries to begin, where beginning itself can be refused (SQLite).
 const WRITER_PAUSE: Duration = Duration::from_millis(5);
 
-/// The key is committed.
+/// The effect is committed, with its key if there is one.
 #[derive(Debug)]
 pub(crate) enum Ended {
     Applied,
@@ -38,11 +42,11 @@ pub(crate) enum Ended {
 }
 
 impl<S: Store> Engine<S> {
-    /// Runs the body in a transaction with the key, as often as it takes, within bounds.
+    /// Runs the body in a transaction, with the key if there is one, as often as it takes, within bounds.
     pub(super) fn deliver<'a>(
         &'a self,
         meta: &'static HandlerMeta,
-        key: &'a Key,
+        key: Option<&'a Key>,
         body: &'a mut dyn Body<S>,
     ) -> BoxFuture<'a, Result<Ended, Stop>> {
         let delivery = async move {
@@ -57,10 +61,11 @@ impl<S: Store> Engine<S> {
     async fn run_until_settled(
         &self,
         meta: &'static HandlerMeta,
-        key: &Key,
+        key: Option<&Key>,
         body: &mut dyn Body<S>,
     ) -> Result<Ended, Stop> {
-        if self.inner.expects_duplicate(meta)
+        if let Some(key) = key
+            && self.inner.expects_duplicate(meta)
             && let Some(ended) = self.look_first(meta, key, body).await
         {
             return ended;
@@ -68,7 +73,11 @@ impl<S: Store> Engine<S> {
         let deadline = monotonic() + self.inner.claim_wait;
         let mut run = 1;
         loop {
-            let setback = match self.attempt(meta, key, body).await {
+            let ended = match key {
+                Some(key) => self.attempt(meta, key, body).await,
+                None => self.attempt_unkeyed(meta, body).await,
+            };
+            let setback = match ended {
                 Ok(ended) => return Ok(ended),
                 Err(setback) => setback,
             };
@@ -95,7 +104,7 @@ impl<S: Store> Engine<S> {
         let new = self.new_key(meta, key);
         let mut lease = match self.inner.connections.take().await {
             Ok(lease) => lease,
-            Err(error) => return Some(Err(Stop::Engine(self.no_connection(error)))),
+            Err(error) => return Some(Err(Stop::Engine(error))),
         };
         let found = S::find(lease.conn(), &self.inner.statements, new).await.ok()?;
         lease.end();
@@ -116,8 +125,8 @@ impl<S: Store> Engine<S> {
     async fn attempt(&self, meta: &'static HandlerMeta, key: &Key, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
         let inner = &*self.inner;
         let new = self.new_key(meta, key);
-        let mut lease = inner.connections.take().await.map_err(|error| Setback::give_up(self.no_connection(error)))?;
-        let mut tx = S::begin(lease.conn(), &inner.statements).await.map_err(not_begun::<S>)?;
+        let mut lease = inner.connections.take().await.map_err(Setback::give_up)?;
+        let mut tx = S::begin(lease.conn(), &inner.statements.begin).await.map_err(not_begun::<S>)?;
 
         let claimed = match S::claim(&mut tx, &inner.statements, new).await {
             Ok(Claimed::New { now_micros: Some(now) }) => refuse_unprovable(meta, key, now),
@@ -145,22 +154,22 @@ impl<S: Store> Engine<S> {
             (None, verdict) => Err((false, verdict)),
         };
         let (clean, verdict) = match done {
-            Ok(committed) => return self.after_commit(lease, committed, new, body).await,
+            Ok(committed) => return self.after_commit(lease, committed, Some(new), body).await,
             Err(rolled_back) => rolled_back,
         };
         // A handler that commits by hand and then fails leaves its key behind: the redelivery would be a duplicate.
         match S::find(lease.conn(), &inner.statements, new).await {
-            Ok(Some(row)) if row.claim == new.claim => return Err(escaped(Some(true), None)),
+            Ok(Some(row)) if row.claim == new.claim => return Err(escaped(KeyLeft::Stored, None)),
             Ok(_) if clean => lease.end(),
             _ => {}
         }
         Err(self.setback(meta, verdict, started))
     }
 
-    fn setback(&self, meta: &'static HandlerMeta, verdict: Verdict, started: Instant) -> Setback {
+    pub(super) fn setback(&self, meta: &'static HandlerMeta, verdict: Verdict, started: Instant) -> Setback {
         match verdict {
             Verdict::Failed { contention } => {
-                self.hint_at_second_connection(meta, started);
+                self.inner.connections.hint_at_second_connection(meta, started);
                 Setback { stop: Stop::Handler, next: if contention { Next::RunAgain } else { Next::GiveUp } }
             }
             Verdict::Panicked(message) => Setback::give_up(Error::new(ErrorKind::Panicked).detail(message)),
@@ -173,11 +182,11 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    async fn after_commit(
+    pub(super) async fn after_commit(
         &self,
         lease: Lease<'_, S>,
         committed: Result<(), CommitError>,
-        new: NewKey<'_>,
+        new: Option<NewKey<'_>>,
         body: &mut dyn Body<S>,
     ) -> Result<Ended, Setback> {
         match committed {
@@ -197,12 +206,18 @@ impl<S: Store> Engine<S> {
             }
             Err(CommitError::Escaped(error)) => {
                 drop(lease);
-                let stored = self.look_up(new).await.ok().map(|row| row.is_some_and(|row| row.claim == new.claim));
-                Err(escaped(stored, Some(error)))
+                let left = match new {
+                    Some(new) => self.key_left(new).await,
+                    None => KeyLeft::None,
+                };
+                Err(escaped(left, Some(error)))
             }
             Err(CommitError::Lost(error)) => {
                 drop(lease);
-                self.resolve(new, error, body).await
+                match new {
+                    Some(new) => self.resolve(new, error, body).await,
+                    None => Err(Setback::give_up(Error::new(ErrorKind::CommitUnknown).source(error))),
+                }
             }
         }
     }
@@ -224,12 +239,20 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    async fn key_left(&self, new: NewKey<'_>) -> KeyLeft {
+        match self.look_up(new).await {
+            Ok(Some(row)) if row.claim == new.claim => KeyLeft::Stored,
+            Ok(_) => KeyLeft::NotStored,
+            Err(_) => KeyLeft::Unknown,
+        }
+    }
+
     /// Reads the key on a fresh connection. Claims it first, and gives the claim up again: that waits for a transaction
     /// that is still about to commit it, so that "not there" is an answer that stays true.
     async fn look_up(&self, new: NewKey<'_>) -> sqlx::Result<Option<KeyRow>> {
         let inner = &*self.inner;
         let mut lease = inner.connections.take_tested().await?;
-        let mut tx = S::begin(lease.conn(), &inner.statements).await?;
+        let mut tx = S::begin(lease.conn(), &inner.statements.begin).await?;
         let probe = NewKey { claim: inner.next_attempt(), timed: false, ..new };
         let found = match S::claim(&mut tx, &inner.statements, probe).await? {
             Claimed::New { .. } => None,
@@ -239,33 +262,6 @@ impl<S: Store> Engine<S> {
             lease.end();
         }
         Ok(found)
-    }
-
-    fn no_connection(&self, error: sqlx::Error) -> Error {
-        let mut unavailable = schema::connection_error::<S>(error);
-        let options = self.pool().options();
-        if self.pool_is_exhausted() {
-            unavailable = unavailable.detail(format!(
-                "none of the pool's {} came free within {:?}; a handler that takes a second one from this pool waits for \
-                 itself, and should use the transaction it is given",
-                options.get_max_connections(),
-                options.get_acquire_timeout(),
-            ));
-        }
-        unavailable
-    }
-
-    fn pool_is_exhausted(&self) -> bool {
-        let pool = self.pool();
-        pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections()
-    }
-
-    /// A handler that failed after as long as an acquire may take, while no connection was free, probably waited for one.
-    fn hint_at_second_connection(&self, meta: &'static HandlerMeta, started: Instant) {
-        let waited = monotonic().saturating_duration_since(started);
-        if self.pool_is_exhausted() && waited >= self.pool().options().get_acquire_timeout() {
-            telemetry::second_connection(meta, waited);
-        }
     }
 }
 

@@ -10,7 +10,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::clock::monotonic;
-use crate::store::Store;
+use crate::error::Error;
+use crate::handler::HandlerMeta;
+use crate::store::{Store, schema};
+use crate::telemetry;
 
 /// How long a connection may go from delivery to delivery before others who wait for the pool get their turn.
 const LONGEST_HOLD: Duration = Duration::from_millis(50);
@@ -39,10 +42,10 @@ impl<S: Store> Connections<S> {
     }
 
     /// Takes a connection for a delivery.
-    pub(super) async fn take(&self) -> sqlx::Result<Lease<'_, S>> {
+    pub(super) async fn take(&self) -> Result<Lease<'_, S>, Error> {
         match pop(&self.kept) {
             Some(Kept { conn, since }) => Ok(Lease { conn: Some(conn), since, from: self }),
-            None => self.take_tested().await,
+            None => self.take_tested().await.map_err(|error| self.unavailable(error)),
         }
     }
 
@@ -64,6 +67,32 @@ impl<S: Store> Connections<S> {
         let kept = Arc::clone(&self.kept);
         // One for each that is kept: it gives back one, if there is still one.
         runtime.spawn(async move { drop(pop(&kept)) });
+    }
+
+    fn unavailable(&self, error: sqlx::Error) -> Error {
+        let mut unavailable = schema::connection_error::<S>(error);
+        let options = self.pool.options();
+        if self.is_exhausted() {
+            unavailable = unavailable.detail(format!(
+                "none of the pool's {} came free within {:?}; a handler that takes a second one from this pool waits for \
+                 itself, and should use the transaction it is given",
+                options.get_max_connections(),
+                options.get_acquire_timeout(),
+            ));
+        }
+        unavailable
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.pool.num_idle() == 0 && self.pool.size() >= self.pool.options().get_max_connections()
+    }
+
+    /// A handler that failed after as long as an acquire may take, while no connection was free, probably waited for one.
+    pub(super) fn hint_at_second_connection(&self, meta: &'static HandlerMeta, started: Instant) {
+        let waited = monotonic().saturating_duration_since(started);
+        if self.is_exhausted() && waited >= self.pool.options().get_acquire_timeout() {
+            telemetry::second_connection(meta, waited);
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! `deliver.rs` is the algorithm, and the file to read first.
 
+mod at_most_once;
 mod body;
 mod codec;
 mod deliver;
 mod lease;
 mod probe;
 mod setback;
+mod unkeyed;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -26,11 +28,13 @@ use crate::tx::TxParam;
 
 use lease::Connections;
 
+pub use at_most_once::run_at_most_once;
 pub use body::{Attempt, Plan, Run, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use setback::Stop;
+pub use unkeyed::{Unkeyed, run_unkeyed};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
@@ -118,6 +122,8 @@ impl<S: Store> Engine<S> {
     ///
     /// Dropping the future rolls back: no key, no effect. Dropped while the commit is under way, both are stored or
     /// neither is. The connection is closed or cleaned, never reused as it is.
+    ///
+    /// An at-most-once handler has nothing that rolls back: dropped after it began, the rest of its effect is lost.
     pub async fn handle<H: Handler<S>>(
         &self,
         message: &H::Message,

@@ -25,10 +25,10 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    pub(super) fn at(self, meta: &'static HandlerMeta, key: &Key) -> Self {
+    pub(super) fn at(self, meta: &'static HandlerMeta, key: Option<&Key>) -> Self {
         match self {
             Self::Handler => Self::Handler,
-            Self::Engine(error) => Self::Engine(error.at(meta, Some(key))),
+            Self::Engine(error) => Self::Engine(error.at(meta, key)),
         }
     }
 }
@@ -97,11 +97,22 @@ pub(super) fn refused<S: Store>(error: sqlx::Error) -> Setback {
     }
 }
 
-pub(super) fn escaped(key_is_stored: Option<bool>, error: Option<sqlx::Error>) -> Setback {
-    let escaped = Error::new(ErrorKind::Escaped).detail(match key_is_stored {
-        Some(true) => "its key is stored, so a redelivery will be taken for a duplicate",
-        Some(false) => "its key is not stored, so a redelivery will run the handler again",
-        None => "whether its key is stored could not be asked",
+/// What a transaction that escaped left of its key.
+#[derive(Clone, Copy)]
+pub(super) enum KeyLeft {
+    Stored,
+    NotStored,
+    Unknown,
+    /// The handler has no key.
+    None,
+}
+
+pub(super) fn escaped(key: KeyLeft, error: Option<sqlx::Error>) -> Setback {
+    let escaped = Error::new(ErrorKind::Escaped).detail(match key {
+        KeyLeft::Stored => "its key is stored, so a redelivery will be taken for a duplicate",
+        KeyLeft::NotStored => "its key is not stored, so a redelivery will run the handler again",
+        KeyLeft::Unknown => "whether its key is stored could not be asked",
+        KeyLeft::None => "a redelivery will run the handler again",
     });
     Setback::give_up(match error {
         Some(error) => escaped.source(error),

@@ -114,6 +114,8 @@ pub struct Settings {
 #[doc(hidden)] // Not public API: the seam between engine and store.
 pub struct Statements {
     pub begin: SqlStr,
+    /// For a transaction without a claim, which bounds no wait.
+    pub begin_unkeyed: SqlStr,
     pub claim: SqlStr,
     pub claim_timed: SqlStr,
     /// Whether statements are prepared under a name that the session keeps.
@@ -143,10 +145,7 @@ pub trait Store: Database<Connection: Migrate> + sealed::Sealed {
 
     /// Opens a transaction that can be recognised at its commit. One round trip.
     #[doc(hidden)]
-    fn begin<'c>(
-        conn: &'c mut Self::Connection,
-        statements: &Statements,
-    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>>;
+    fn begin<'c>(conn: &'c mut Self::Connection, begin: &SqlStr) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>>;
 
     /// Inserts the key, waiting for another transaction that is inserting it. One round trip. The transaction stays
     /// usable when the key is taken.

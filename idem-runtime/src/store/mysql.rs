@@ -83,6 +83,7 @@ impl Store for MySql {
         let claim = claim_sql(settings);
         let statements = Statements {
             begin: begin_sql(settings),
+            begin_unkeyed: begin_sql(settings),
             claim_timed: claim.clone(),
             claim,
             persistent: settings.statement_cache,
@@ -90,11 +91,8 @@ impl Store for MySql {
         Box::pin(async { Ok(statements) })
     }
 
-    fn begin<'c>(
-        conn: &'c mut MySqlConnection,
-        statements: &Statements,
-    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
-        Box::pin(conn.begin_with(statements.begin.clone()))
+    fn begin<'c>(conn: &'c mut MySqlConnection, begin: &SqlStr) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
+        Box::pin(conn.begin_with(begin.clone()))
     }
 
     fn claim<'c>(

@@ -83,14 +83,13 @@ fn find_sql(new: NewKey<'_>) -> SqlStr {
     AssertSqlSafe(text).into_sql_str()
 }
 
-fn begin_sql(settings: &Settings, bound: &Bound) -> SqlStr {
+fn begin_sql(settings: &Settings, bound: &str) -> SqlStr {
     let isolation = match settings.isolation {
         None => "",
         Some(Isolation::ReadCommitted) => " ISOLATION LEVEL READ COMMITTED",
         Some(Isolation::RepeatableRead) => " ISOLATION LEVEL REPEATABLE READ",
         Some(Isolation::Serializable) => " ISOLATION LEVEL SERIALIZABLE",
     };
-    let bound = &bound.begin;
     AssertSqlSafe(format!("BEGIN{isolation}; DECLARE idem_transaction_mark CURSOR FOR SELECT{bound}")).into_sql_str()
 }
 
@@ -100,7 +99,8 @@ impl Store for Postgres {
             let lock_timeout: String = sqlx::raw_sql(LOCK_TIMEOUT).fetch_one(conn).await?.try_get(0)?;
             let bound = Bound::new(settings, &lock_timeout);
             Ok(Statements {
-                begin: begin_sql(settings, &bound),
+                begin: begin_sql(settings, &bound.begin),
+                begin_unkeyed: begin_sql(settings, ""),
                 claim: claim_sql(&[&bound.returning]),
                 claim_timed: claim_sql(&[NOW_MICROS, &bound.returning]),
                 persistent: settings.statement_cache,
@@ -108,11 +108,8 @@ impl Store for Postgres {
         })
     }
 
-    fn begin<'c>(
-        conn: &'c mut PgConnection,
-        statements: &Statements,
-    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
-        Box::pin(conn.begin_with(statements.begin.clone()))
+    fn begin<'c>(conn: &'c mut PgConnection, begin: &SqlStr) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
+        Box::pin(conn.begin_with(begin.clone()))
     }
 
     fn claim<'c>(

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection, Row, SqlSafeStr, Sqlite, Transaction};
+use sqlx::{Connection, Row, SqlSafeStr, SqlStr, Sqlite, Transaction};
 
 use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
 
@@ -44,6 +44,7 @@ impl Store for Sqlite {
         let claim = CLAIM.into_sql_str();
         let statements = Statements {
             begin: BEGIN.into_sql_str(),
+            begin_unkeyed: BEGIN.into_sql_str(),
             claim_timed: claim.clone(),
             claim,
             persistent: settings.statement_cache,
@@ -51,11 +52,8 @@ impl Store for Sqlite {
         Box::pin(async { Ok(statements) })
     }
 
-    fn begin<'c>(
-        conn: &'c mut SqliteConnection,
-        statements: &Statements,
-    ) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
-        Box::pin(conn.begin_with(statements.begin.clone()))
+    fn begin<'c>(conn: &'c mut SqliteConnection, begin: &SqlStr) -> BoxFuture<'c, sqlx::Result<Transaction<'c, Self>>> {
+        Box::pin(conn.begin_with(begin.clone()))
     }
 
     fn claim<'c>(

@@ -120,7 +120,7 @@ pub(super) async fn a_second_connection_fails_within_the_timeout<S: TestStore>(d
     let options = wide.options().clone().acquire_timeout(Duration::from_millis(300));
     let pool = options.connect_with((*wide.connect_options()).clone()).await.unwrap();
     wide.close().await;
-    let engine = idem_runtime::Engine::start(pool).await.unwrap();
+    let engine = Engine::start(pool).await.unwrap();
     let error = greedy(&engine, "e1", &engine).await.unwrap_err();
     let Failure::Handler(failed) = error else { panic!("{error}") };
     assert!(matches!(failed.error, sqlx::Error::PoolTimedOut), "{failed}");

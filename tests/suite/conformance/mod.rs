@@ -11,6 +11,7 @@
 mod claim;
 mod commit;
 mod escape;
+mod keyless;
 mod keys;
 mod lifecycle;
 mod processes;
@@ -18,6 +19,7 @@ mod races;
 mod results;
 mod start;
 
+pub(crate) use keyless::{AT_MOST_ONCE, natural, ping};
 pub(crate) use races::{points, reached};
 
 /// One test per exercise, each on a database of its own.
@@ -77,6 +79,12 @@ for_each_store! {
         no_column_of_the_unique_key_can_be_null
         a_pinned_name_survives_another_function
         an_event_is_found_with_a_plain_select;
+    keyless:
+        a_delivery_without_a_key_is_applied_each_time
+        what_goes_wrong_without_a_key_leaves_nothing_behind
+        contention_without_a_key_runs_the_whole_transaction_again
+        a_transaction_that_escapes_without_a_key_is_found_out
+        at_most_once_is_acknowledged_whatever_happens;
     races:
         of_many_deliveries_at_once_one_is_applied
         a_delivery_waits_for_the_one_in_flight

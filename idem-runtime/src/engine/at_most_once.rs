@@ -1,0 +1,64 @@
+//! An at-most-once handler: its delivery was acknowledged before, and nothing of ours is around it.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use super::Engine;
+use super::body::{handled, panic_text};
+use super::deliver::Ended;
+use super::setback::Stop;
+use crate::error::{Error, ErrorKind};
+use crate::handler::{Handled, HandlerMeta, HandlerResult};
+use crate::store::Store;
+use crate::telemetry::{self, Loss};
+
+/// Runs a handler's body once, without a transaction and without a key. What an at-most-once function calls.
+///
+/// # Errors
+///
+/// [`Failure::Handler`](crate::Failure::Handler) when the handler returns an error, [`ErrorKind::Lost`] when it panics.
+/// Both are to be acknowledged: the event is lost, but for what the handler had done by then.
+///
+/// # Cancel safety
+///
+/// Not cancel safe: dropped after it began, the rest of the effect is lost, and a warning says so.
+pub async fn run_at_most_once<S, R, Fut>(_: &Engine<S>, meta: &'static HandlerMeta, body: Fut) -> Handled<R>
+where
+    S: Store,
+    R: HandlerResult<Ok: Send, Err: Send>,
+    Fut: Future<Output = R> + Send,
+{
+    let delivery = async {
+        let mut begun = Begun { meta, lost: Some(Loss::CutOff) };
+        // Everything the body owned is gone: nothing broken can be seen.
+        let returned = AssertUnwindSafe(body).catch_unwind().await.map(R::into_result);
+        let (ended, lost) = match &returned {
+            Ok(Ok(_)) => (Ok(Ended::Applied), None),
+            Ok(Err(_)) => (Err(Stop::Handler), Some(Loss::Failed)),
+            Err(panic) => {
+                let error = Error::new(ErrorKind::Lost).detail(panic_text(&**panic)).at(meta, None);
+                (Err(Stop::Engine(error)), Some(Loss::Panicked))
+            }
+        };
+        telemetry::ended(meta, None, &ended);
+        begun.lost = lost;
+        handled::<R>(ended, returned.ok(), None, meta, None)
+    };
+    delivery.instrument(telemetry::delivery::<S>(meta)).await
+}
+
+/// Reports a loss when the body is over, or dropped.
+struct Begun {
+    meta: &'static HandlerMeta,
+    lost: Option<Loss>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(loss) = self.lost {
+            telemetry::lost(self.meta, loss);
+        }
+    }
+}
