@@ -1,13 +1,12 @@
 //! What is logged, and at which level: `docs/telemetry.md` is the contract.
 
 use futures_util::FutureExt;
-use idem_runtime::__private::run_at_most_once;
 use idem_runtime::ErrorKind;
 use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::Sqlite;
 use tracing::Level;
 
-use crate::conformance::{AT_MOST_ONCE, natural, ping};
+use crate::conformance::{Ping, natural, ping};
 
 /// Keys can be personal data: they appear at debug level only, errors that need a human do without them.
 #[tokio::test]
@@ -46,7 +45,7 @@ async fn every_loss_is_a_warning() {
     Db::<Sqlite>::test(async |db| {
         let engine = db.engine(1).await;
         let (logs, _guard) = Logs::capture();
-        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(7))).await.is_ok());
+        assert!(ping(&engine, &Ping::Answered(7)).await.is_ok());
         assert!(natural(&engine, &Message::new("k1", [])).await.is_ok());
         let warnings =
             || logs.up_to(Level::WARN).into_iter().filter(|line| line.starts_with("idem ")).collect::<Vec<_>>();
@@ -58,14 +57,13 @@ async fn every_loss_is_a_warning() {
             "{ended:?}"
         );
 
-        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(0))).await.is_err());
-        assert!(run_at_most_once(&engine, AT_MOST_ONCE, ping(Err("maria@example.com"))).await.is_err());
-        let cut_off = run_at_most_once(&engine, AT_MOST_ONCE, std::future::pending::<Result<(), std::fmt::Error>>());
-        assert!(cut_off.now_or_never().is_none());
+        assert!(ping(&engine, &Ping::Failed).await.is_err());
+        assert!(ping(&engine, &Ping::Panicked("maria@example.com")).await.is_err());
+        assert!(ping(&engine, &Ping::Hung).now_or_never().is_none());
         let warnings = warnings();
         assert_eq!(warnings.len(), 3, "{warnings:#?}");
         for (line, cause) in warnings.iter().zip(["cause=Failed", "cause=Panicked", "cause=CutOff"]) {
-            let told = ["the event is lost", "handler=\"tests.ping\"", "loss=\"one ping\"", cause];
+            let told = ["the event is lost", "handler=\"tests.ping\"", "loss=\"a single ping\"", cause];
             assert!(told.iter().all(|part| line.contains(part)) && !line.contains("maria"), "{line}");
         }
     })

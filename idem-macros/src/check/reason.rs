@@ -98,5 +98,5 @@ fn thin(option: &str, text: &LitStr, example: &str, errors: &Errors) {
 
 /// Too short to say anything.
 pub(super) fn is_thin(text: &LitStr) -> bool {
-    text.value().chars().filter(|c| !c.is_whitespace()).count() < 10
+    text.value().trim().chars().count() < 10
 }

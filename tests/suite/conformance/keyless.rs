@@ -2,26 +2,31 @@
 
 use std::sync::Arc;
 
-use idem_runtime::__private::{BoxFuture, Cause, Unkeyed, ViaAsRef, run_at_most_once, run_unkeyed};
-use idem_runtime::{Engine, ErrorKind, Failure, Handled, HandlerMeta, Outcome, Place, Semantics, Settle};
+use idem_runtime::{ErrorKind, Failure, Handled, Outcome, Settle, at_most_once, naturally_idempotent};
 use idem_tests::{Db, Message, Step, TestStore, perform};
+use sqlx::Transaction;
 
-const PLACE: Place = Place::new("keyless", file!(), 1);
-const NATURAL: &HandlerMeta =
-    &HandlerMeta::new("tests.natural", PLACE, Semantics::NaturallyIdempotent { reason: "a test" });
-pub(crate) const AT_MOST_ONCE: &HandlerMeta =
-    &HandlerMeta::new("tests.ping", PLACE, Semantics::AtMostOnce { reason: "a test", loss: "one ping" });
+#[naturally_idempotent(reason = "the tests want it again", name = "tests.natural")]
+pub(crate) async fn natural<S: TestStore>(tx: &mut Transaction<'_, S>, msg: &Message) -> anyhow::Result<usize> {
+    perform::apply_in(tx, msg).await
+}
 
-/// What the attribute makes of a naturally idempotent handler.
-pub(crate) async fn natural<S: TestStore>(engine: &Engine<S>, msg: &Message) -> Handled<anyhow::Result<usize>> {
-    let plan = Unkeyed { meta: NATURAL, repeatable: true, cause: |error| (&&Cause(error)).sqlx_error() };
-    run_unkeyed(engine, plan, move |mut attempt| {
-        Box::pin(async move {
-            let returned = perform::apply_in(attempt.tx(), msg).await;
-            attempt.end(returned)
-        })
-    })
-    .await
+/// How a ping goes.
+pub(crate) enum Ping {
+    Answered(u8),
+    Failed,
+    Panicked(&'static str),
+    Hung,
+}
+
+#[at_most_once(reason = "the next ping tells as much", loss = "a single ping", name = "tests.ping")]
+pub(crate) async fn ping(goes: &Ping) -> Result<u8, std::fmt::Error> {
+    match goes {
+        Ping::Answered(answer) => Ok(*answer),
+        Ping::Failed => Err(std::fmt::Error),
+        Ping::Panicked(panic) => panic!("{panic}"),
+        Ping::Hung => std::future::pending().await,
+    }
 }
 
 fn kind(handled: Handled<anyhow::Result<usize>>) -> ErrorKind {
@@ -84,39 +89,29 @@ pub(super) async fn a_transaction_that_escapes_without_a_key_is_found_out<S: Tes
     }
 }
 
-/// A handler that says what it is told, or panics.
-pub(crate) async fn ping(answer: Result<u8, &'static str>) -> Result<u8, std::fmt::Error> {
-    match answer {
-        Ok(0) => Err(std::fmt::Error),
-        Ok(answer) => Ok(answer),
-        Err(panic) => panic!("{panic}"),
-    }
-}
-
 /// The rest of the effect is lost, and nobody is asked to deliver it again.
 pub(super) async fn at_most_once_is_acknowledged_whatever_happens<S: TestStore>(db: Arc<Db<S>>) {
     let engine = db.engine(1).await;
     // It needs no connection: the pool's only one is taken.
     let _taken = engine.pool().acquire().await.unwrap();
-    let handled = run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(7))).await;
+    let handled = ping(&engine, &Ping::Answered(7)).await;
     assert_eq!((Settle::of(&handled), handled.unwrap()), (Settle::Ack, Outcome::Applied(7)));
 
-    let failed = run_at_most_once(&engine, AT_MOST_ONCE, ping(Ok(0))).await;
+    let failed = ping(&engine, &Ping::Failed).await;
     assert_eq!(Settle::of(&failed), Settle::Ack);
     assert_eq!(
         failed.unwrap_err().to_string(),
         "handler `tests.ping`: the handler returned an error; its delivery was acknowledged before it ran, so no redelivery \
-         comes and the event is lost: one ping"
+         comes and the event is lost: a single ping"
     );
-    let panicking = run_at_most_once(&engine, AT_MOST_ONCE, ping(Err("no route")));
-    // A consumer spawns it.
-    let panicked = (Box::pin(panicking) as BoxFuture<'_, _>).await;
+    // A consumer runs it as a type.
+    let panicked = engine.handle::<ping>(&Ping::Panicked("no route"), &()).await;
     assert_eq!(Settle::of(&panicked), Settle::Ack);
     let failure = panicked.unwrap_err();
     assert_eq!(failure.kind(), Some(ErrorKind::Lost));
     assert_eq!(
         failure.to_string(),
         "handler `tests.ping`: an at-most-once handler panicked: no route; its delivery was acknowledged before it ran, so \
-         no redelivery comes and the event is lost: one ping"
+         no redelivery comes and the event is lost: a single ping"
     );
 }
