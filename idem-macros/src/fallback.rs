@@ -16,6 +16,8 @@ pub(crate) fn untouched(errors: Option<syn::Error>, item: &TokenStream) -> Token
 /// The errors, the user's body, and everything that callers can be checked against.
 pub(crate) fn refused(errors: Option<syn::Error>, args: &Args, handler: &Handler, item: &TokenStream) -> TokenStream {
     match expand::refused(args, handler) {
+        // There is no room for the type.
+        _ if handler.is_associated() => untouched(errors, item),
         Some(declaration) => untouched(errors, &declaration),
         None => untouched(errors, item),
     }

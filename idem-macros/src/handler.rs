@@ -126,9 +126,9 @@ impl Handler {
         }
     }
 
-    /// Whether the signature or the body says `Self`.
-    pub(crate) fn mentions_self_type(&self) -> bool {
-        says_self(self.sig.to_token_stream()) || says_self(self.body.stream())
+    /// Whether it is a function of an `impl` without `self`, as far as the word `Self` gives that away.
+    pub(crate) fn is_associated(&self) -> bool {
+        self.receiver().is_none() && (says_self(self.sig.to_token_stream()) || says_self(self.body.stream()))
     }
 
     /// The first parameter, whatever it is.

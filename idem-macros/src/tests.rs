@@ -72,6 +72,8 @@ fn one_mistake_is_one_error() {
         "-msg.number, *msg.id, (msg.kind as u8), msg.0",
         "Uuid::new_v5(&NAMESPACE, &msg.id)",
         "msg.tx_hash",
+        "msg.ulid()",
+        "order_of(serde_json::from_str(&msg.body))",
         "msg.message_id.clone()",
     ] {
         assert_eq!(errors(&format!("key({fine}), retention = \"7d\""), HANDLER), 0, "{fine}");

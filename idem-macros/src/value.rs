@@ -92,8 +92,14 @@ fn length(input: ParseStream<'_>) -> syn::Result<Length> {
 
 fn window(input: ParseStream<'_>) -> syn::Result<WindowArg> {
     let source = input.call(Ident::parse_any)?;
-    input.parse::<Token![=]>()?;
+    equals(input, &source)?;
     Ok(WindowArg { source, length: length(input)? })
+}
+
+/// The end of a list has no place of its own, so the name is blamed.
+fn equals(input: ParseStream<'_>, name: &Ident) -> syn::Result<()> {
+    let equals = input.parse::<Token![=]>().map(drop);
+    equals.map_err(|_| syn::Error::new(name.span(), format!("`{name}` has no value, written `{name} = …`")))
 }
 
 fn external(input: ParseStream<'_>, option: &Ident) -> syn::Result<ExternalArg> {
@@ -107,7 +113,7 @@ fn external(input: ParseStream<'_>, option: &Ident) -> syn::Result<ExternalArg> 
             let meant = meant.map_or_else(|| format!("it takes `{}`", FIELDS.join("`, `")), did_you_mean_text);
             return Err(syn::Error::new(field.span(), format!("unknown word `{name}`, {meant}")));
         }
-        input.parse::<Token![=]>()?;
+        equals(input, &field)?;
         let is_new = match name.as_str() {
             "provider" => external.provider.replace(input.parse()?).is_none(),
             "guard" => external.guard.replace(input.call(Ident::parse_any)?).is_none(),
@@ -137,7 +143,7 @@ fn allow(input: ParseStream<'_>, option: &Ident) -> syn::Result<AllowArg> {
         if word != "reason" || reason.is_some() {
             return Err(syn::Error::new(word.span(), "one category and its `reason` stand here"));
         }
-        input.parse::<Token![=]>()?;
+        equals(input, &word)?;
         reason = Some(input.parse()?);
         Ok(())
     };

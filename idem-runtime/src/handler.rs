@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::Failure;
 use crate::key::{Key, KeyError};
 use crate::outcome::Outcome;
-use crate::policy::{Policy, Window, push_windows, refuse_short_retention, sum};
+use crate::policy::{Policy, Window, refuse_short_provider_window, refuse_short_retention};
 use crate::retention::Retention;
 use crate::store::Store;
 
@@ -116,18 +116,11 @@ impl HandlerMeta {
     #[doc(hidden)] // Not public API: called by generated code.
     #[must_use]
     pub const fn external(self, external: &'static [External]) -> Self {
-        let sum = sum(self.redelivery);
         let mut index = 0;
         while index < external.len() {
-            if let (Some(window), None) = (external[index].window, external[index].lookup)
-                && self.retention.is_some()
-            {
-                assert!(sum > 0, "{}", unjudged(self.name, external[index].provider).as_str());
-                assert!(
-                    window.as_secs() >= sum,
-                    "{}",
-                    too_forgetful(self.name, external[index].provider, window, self.redelivery).as_str()
-                );
+            let External { provider, window, lookup, .. } = external[index];
+            if let (Some(window), None, Some(_)) = (window, lookup, self.retention) {
+                refuse_short_provider_window(self.name, provider, window, self.redelivery);
             }
             index += 1;
         }
@@ -157,19 +150,6 @@ impl HandlerMeta {
     pub const fn replay(self) -> Self {
         Self { replay: true, ..self }
     }
-}
-
-const fn unjudged(name: &str, provider: &str) -> ConstText {
-    let text = ConstText::new().push("handler `").push(name).push("`: the window of `").push(provider);
-    text.push("` cannot be compared with the redelivery, which the policy does not declare")
-}
-
-/// The same words as the macro's `refuse_short_provider_window`.
-const fn too_forgetful(name: &str, provider: &str, window: Retention, windows: &[Window]) -> ConstText {
-    let text = ConstText::new().push("handler `").push(name).push("`: `").push(provider);
-    let text = text.push("` recognises a repeated key for ").push_secs(window.as_secs());
-    let text = push_windows(text.push(", less than the declared redelivery window "), windows);
-    text.push("; a redelivery after the provider has forgotten its key has the effect a second time")
 }
 
 /// Where a handler stands in the source.
@@ -303,7 +283,8 @@ impl Allowed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler that a consumer can run on this store",
     label = "not a handler of this store",
-    note = "a handler is an annotated `async fn` without type parameters, with a borrowed message and at most one borrowed state",
+    note = "a handler is an `async fn` under `#[idempotent]`, `#[at_most_once]` or `#[naturally_idempotent]`",
+    note = "consumers run those without type parameters that take a borrowed message and at most one borrowed state",
     note = "every other annotated function can still be called: `handler(&engine, &msg, …).await`"
 )]
 pub trait Handler<S: Store> {

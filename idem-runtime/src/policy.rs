@@ -134,7 +134,7 @@ const fn are_equal(a: &str, b: &str) -> bool {
 }
 
 /// In seconds.
-pub(crate) const fn sum(windows: &[Window]) -> u64 {
+const fn sum(windows: &[Window]) -> u64 {
     let (mut sum, mut index) = (0_u64, 0);
     while index < windows.len() {
         sum = sum.saturating_add(windows[index].length.as_secs());
@@ -154,8 +154,29 @@ pub(crate) const fn refuse_short_retention(whose: ConstText, retention: Retentio
     }
 }
 
+/// The same words as the macro's refusals of that name, for lengths that are constants.
+pub(crate) const fn refuse_short_provider_window(
+    handler: &str,
+    provider: &str,
+    window: Retention,
+    redelivery: &[Window],
+) {
+    const AGAIN: &str = "; a redelivery after the provider has forgotten its key has the effect a second time";
+    let text = ConstText::new().push("handler `").push(handler).push("`: ");
+    if redelivery.is_empty() {
+        let text = text.push("the window of `").push(provider);
+        let text = text.push("` cannot be compared with the redelivery, which the policy does not declare").push(AGAIN);
+        panic!("{}", text.as_str());
+    }
+    if window.as_secs() < sum(redelivery) {
+        let text = text.push("`").push(provider).push("` recognises a repeated key for ").push_secs(window.as_secs());
+        let text = push_windows(text.push(", less than the declared redelivery window "), redelivery).push(AGAIN);
+        panic!("{}", text.as_str());
+    }
+}
+
 /// Writes the sum and its terms.
-pub(crate) const fn push_windows(text: ConstText, windows: &[Window]) -> ConstText {
+const fn push_windows(text: ConstText, windows: &[Window]) -> ConstText {
     let mut text = text.push_secs(sum(windows)).push(" (");
     let mut index = 0;
     while index < windows.len() {

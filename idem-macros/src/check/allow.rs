@@ -28,9 +28,11 @@ impl<'a> Allowances<'a> {
     /// Called when every refusal had its say.
     pub(super) fn refuse(&self, errors: &Errors) {
         for (index, given) in self.given.iter().enumerate() {
-            let is_known = refuse_unknown_category(&given.value, errors);
+            if !refuse_unknown_category(&given.value, errors) {
+                continue;
+            }
             refuse_allow_without_reason(&given.value, errors);
-            if is_known && !refuse_repeated_allow(&self.given[..index], &given.value, errors) {
+            if !refuse_repeated_allow(&self.given[..index], &given.value, errors) {
                 self.refuse_idle_allow(&given.value, errors);
             }
         }

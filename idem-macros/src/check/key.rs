@@ -49,7 +49,7 @@ impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self { of: 0 | 1, .. } => Ok(()),
-            Self { index, part, .. } => write!(f, ", as in part {} here, `{}`", index + 1, compact(part)),
+            Self { index, part, .. } => write!(f, " (part {}: `{}`)", index + 1, compact(part)),
         }
     }
 }
@@ -64,20 +64,20 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     let judge = Judge { known: &known, allowances: &allowances, errors };
     let refused_parts = &mut args.refused_parts;
     if let Some(key) = &mut args.key
-        && refuse_parts(&mut key.value, List::Key, refused_parts, &judge)
+        && judge_parts(&mut key.value, List::Key, refused_parts, &judge)
     {
         refuse_constant_key(key, &known, errors);
         refuse_repeated_part(key, errors);
         refuse_too_many_parts(key, &allowances, errors);
     }
     if let Some(fingerprint) = &mut args.fingerprint
-        && refuse_parts(&mut fingerprint.value, List::Fingerprint, refused_parts, &judge)
+        && judge_parts(&mut fingerprint.value, List::Fingerprint, refused_parts, &judge)
     {
         refuse_idle_fingerprint(fingerprint, &known, errors);
     }
     if let Some(given) = args.occurred_at.take() {
         let mut time = vec![given.value];
-        if refuse_parts(&mut time, List::OccurredAt, refused_parts, &judge) {
+        if judge_parts(&mut time, List::OccurredAt, refused_parts, &judge) {
             refuse_constant_time(&time, &known, errors);
         }
         args.occurred_at = time.pop().map(|value| Given { option: given.option, value });
@@ -93,7 +93,7 @@ struct Judge<'a> {
 }
 
 /// Whether nothing was refused. What was refused is taken out, so that the compiler does not complain once more.
-fn refuse_parts(parts: &mut Vec<Expr>, list: List, refused_parts: &mut Vec<Expr>, judge: &Judge<'_>) -> bool {
+fn judge_parts(parts: &mut Vec<Expr>, list: List, refused_parts: &mut Vec<Expr>, judge: &Judge<'_>) -> bool {
     let of = parts.len();
     let all = std::mem::take(parts);
     for (index, part) in all.into_iter().enumerate() {
@@ -213,7 +213,7 @@ fn refuse_unknown_name(part: &Expr, known: &BTreeSet<String>, errors: &Errors) -
     let known = || known.iter().map(String::as_str);
     let help = match did_you_mean(&unknown.to_string(), known()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the names are `{}`", known().collect::<Vec<_>>().join("`, `")),
+        None => format!("it can read `{}`", known().collect::<Vec<_>>().join("`, `")),
     };
     let what = format!("`{unknown}` is nothing that the key can read");
     errors.refuse(unknown.span(), what, help, "what identifies the event stands in the message");

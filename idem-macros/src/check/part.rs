@@ -19,8 +19,8 @@ pub(super) fn refuse(part: &Expr, at: Place<'_>, errors: &Errors) -> bool {
         refuse_question_mark(span, at, errors);
     } else if let Some(span) = find.awaited {
         refuse_await(span, at, errors);
-    } else if let Some((what, span)) = find.computed {
-        refuse_computed_part(what, span, at, errors);
+    } else if let Some(computed) = find.computed {
+        refuse_computed_part(computed, at, errors);
     } else {
         return true;
     }
@@ -58,13 +58,28 @@ fn refuse_await(span: Span, at: Place<'_>, errors: &Errors) {
 }
 
 /// The catalog prints the key, and a reader must see at a glance what it is made of.
-fn refuse_computed_part(what: &str, span: Span, at: Place<'_>, errors: &Errors) {
-    errors.refuse(
-        span,
-        format_args!("{what} cannot be part of {}{at}", at.list),
-        "a field, a method or a function call, or a literal: `key(msg.order_id, kind_of(msg))`",
-        "the key is printed in the catalog, and what it is made of has to be seen there at a glance",
-    );
+fn refuse_computed_part(computed: Computed, at: Place<'_>, errors: &Errors) {
+    let Computed { what, joins, at: span } = computed;
+    let (help, why) = if joins {
+        (
+            "give both as parts of their own: `key(msg.order_id, msg.kind)`",
+            "parts stay apart, while a value that is made of two does not: 1 + 2 is 2 + 1",
+        )
+    } else {
+        (
+            "a field, a method or a function call, or a literal: `key(msg.order_id, kind_of(msg))`",
+            "the key is printed in the catalog, and what it is made of has to be seen there at a glance",
+        )
+    };
+    errors.refuse(span, format_args!("{what} cannot be part of {}{at}", at.list), help, why);
+}
+
+/// What is neither a field, a call nor a literal.
+struct Computed {
+    what: &'static str,
+    /// Whether it makes one value of several.
+    joins: bool,
+    at: Span,
 }
 
 /// The first of each kind of thing that a part must not hold.
@@ -73,7 +88,7 @@ struct Find {
     macro_call: Option<(String, Span)>,
     question_mark: Option<Span>,
     awaited: Option<Span>,
-    computed: Option<(&'static str, Span)>,
+    computed: Option<Computed>,
 }
 
 impl<'ast> Visit<'ast> for Find {
@@ -104,7 +119,7 @@ impl<'ast> Visit<'ast> for Find {
             | Expr::Index(_)
             | Expr::Paren(_)
             | Expr::Group(_) => None,
-            Expr::Binary(_) => Some("an operation, which makes one value of two,"),
+            Expr::Binary(_) => Some("an operation"),
             Expr::Closure(_) => Some("a closure"),
             Expr::If(_) => Some("an `if`"),
             Expr::Match(_) => Some("a `match`"),
@@ -117,16 +132,10 @@ impl<'ast> Visit<'ast> for Find {
         };
         if let Some(what) = computed {
             // The place is narrower than the expression, of which the compiler gives no more than the first token.
-            let span = if matches!(expr, Expr::Binary(_)) { operator(expr) } else { place(expr) };
-            self.computed.get_or_insert((what, span));
+            let at = if let Expr::Binary(binary) = expr { binary.op.span() } else { place(expr) };
+            let joins = matches!(expr, Expr::Binary(_) | Expr::Tuple(_) | Expr::Array(_));
+            self.computed.get_or_insert(Computed { what, joins, at });
         }
         visit::visit_expr(self, expr);
-    }
-}
-
-fn operator(expr: &Expr) -> Span {
-    match expr {
-        Expr::Binary(binary) => binary.op.span(),
-        expr => expr.span(),
     }
 }

@@ -84,7 +84,7 @@ fn refuse_cfg_on_parameter(handler: &mut Handler, errors: &Errors) {
 /// Beside a free function stands a type of its name, for which an `impl` has no room; a method is known by its `self`.
 /// Without either, only the word `Self` gives an associated function away.
 fn refuse_associated_function(handler: &Handler, errors: &Errors) {
-    if handler.receiver().is_none() && handler.mentions_self_type() {
+    if handler.is_associated() {
         errors.refuse(
             handler.name().span(),
             "an associated function without `self` cannot be a handler",

@@ -90,7 +90,9 @@ impl<'ast> Visit<'ast> for Words {
 
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         if let Expr::Path(path) = &*call.func {
-            for segment in &path.path.segments {
+            // `serde_json::from_str` reads, and what it reads is its argument's business.
+            let reads = path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with("from_"));
+            for segment in path.path.segments.iter().filter(|_| !reads) {
                 self.push(segment.ident.to_string(), segment.ident.span(), Kind::Function);
             }
         } else {

@@ -1,0 +1,16 @@
+#![allow(dead_code, unused_imports)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+}
+
+#[idempotent(key(msg.order_id), allow(attempt_scoped, reason = "the exam's own attempt"), retention = "7d")]
+async fn a(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,32 @@
+#![allow(dead_code, unused_imports)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+}
+
+#[idempotent(key(msg.order_id), retention = "7d")]
+async fn a(tx: &mut Transaction<'_, Sqlite>, msg: &Paid, _pool: &sqlx::SqlitePool) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.order_id), retention = "7d")]
+async fn b(
+    tx: &mut Transaction<'_, Sqlite>,
+    msg: &Paid,
+    _other: &mut sqlx::SqliteConnection,
+) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.order_id), retention = "7d")]
+async fn c(_pool: &sqlx::Pool<Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = msg;
+    Ok(())
+}
+
+fn main() {}

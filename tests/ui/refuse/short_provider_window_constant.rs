@@ -1,0 +1,20 @@
+#![allow(dead_code, unused_imports)]
+
+use idem_runtime::{Policy, Retention, idempotent};
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+}
+
+const PAYMENTS: Policy = Policy::retention("7d").redelivery([("broker", "1d"), ("dead_letter", "3d")]);
+const STRIPE: Retention = Retention::hours(24);
+
+#[idempotent(key(msg.order_id), policy = PAYMENTS,
+    external(provider = "stripe", guard = provider_key, window = STRIPE, risk = "a second charge"))]
+async fn a(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+fn main() {}

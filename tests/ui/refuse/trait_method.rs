@@ -1,0 +1,24 @@
+#![allow(dead_code)]
+
+use idem_runtime::idempotent;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+}
+
+trait Credits {
+    async fn credit(&self, tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error>;
+}
+
+struct Accounts;
+
+impl Credits for Accounts {
+    #[idempotent(key(msg.order_id), retention = "7d")]
+    async fn credit(&self, tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+        let _ = (tx, msg);
+        Ok(())
+    }
+}
+
+fn main() {}

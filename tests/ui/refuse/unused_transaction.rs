@@ -1,0 +1,16 @@
+#![allow(dead_code, unused_imports)]
+
+use idem_runtime::at_most_once;
+use sqlx::{Sqlite, Transaction};
+
+struct Paid {
+    order_id: String,
+}
+
+#[at_most_once(reason = "a late reading is worthless", loss = "one reading")]
+async fn a(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+fn main() {}
