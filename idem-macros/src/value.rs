@@ -1,8 +1,9 @@
 //! The value of each option: what stands behind its name.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Path, Token, parenthesized, token};
 
 use crate::diag::{did_you_mean, refusal};
@@ -35,6 +36,20 @@ pub(crate) enum Value {
 pub(crate) enum Length {
     Text(LitStr),
     Const(Expr),
+}
+
+impl Length {
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Self::Text(text) => text.span(),
+            Self::Const(value) => value.span(),
+        }
+    }
+
+    /// Where it stands, if the macro cannot read it.
+    pub(crate) fn constant(&self) -> Option<Span> {
+        matches!(self, Self::Const(_)).then(|| self.span())
+    }
 }
 
 /// One way in which the event can come again, as written.

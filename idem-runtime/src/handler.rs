@@ -101,30 +101,40 @@ impl HandlerMeta {
         Self { key, retention, redelivery, policy: Some(name), ..self }
     }
 
-    /// Compares lengths that the macro cannot see, since they are constants; called behind [`key`](Self::key).
     #[doc(hidden)] // Not public API: called by generated code.
     #[must_use]
     pub const fn redelivery(self, redelivery: &'static [Window]) -> Self {
-        if let Some(retention) = self.retention {
-            let whose = ConstText::new().push("handler `").push(self.name).push("`: ");
-            refuse_short_retention(whose, retention, redelivery);
-        }
         Self { redelivery, ..self }
     }
 
-    /// Compares the providers' windows with the redelivery, where the macro could not; called behind it.
     #[doc(hidden)] // Not public API: called by generated code.
     #[must_use]
     pub const fn external(self, external: &'static [External]) -> Self {
+        Self { external, ..self }
+    }
+
+    /// Compares lengths that the macro cannot see, since they are constants.
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[track_caller]
+    pub const fn compare_retention(&self) {
+        if let Some(retention) = self.retention {
+            let whose = ConstText::new().push("handler `").push(self.name).push("`: ");
+            refuse_short_retention(whose, retention, self.redelivery);
+        }
+    }
+
+    /// Compares the providers' windows with the redelivery, where the macro could not.
+    #[doc(hidden)] // Not public API: called by generated code.
+    #[track_caller]
+    pub const fn compare_providers(&self) {
         let mut index = 0;
-        while index < external.len() {
-            let External { provider, window, lookup, .. } = external[index];
+        while index < self.external.len() {
+            let External { provider, window, lookup, .. } = self.external[index];
             if let (Some(window), None, Some(_)) = (window, lookup, self.retention) {
                 refuse_short_provider_window(self.name, provider, window, self.redelivery);
             }
             index += 1;
         }
-        Self { external, ..self }
     }
 
     #[doc(hidden)] // Not public API: called by generated code.

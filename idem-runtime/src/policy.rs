@@ -155,6 +155,7 @@ pub(crate) const fn refuse_short_retention(whose: ConstText, retention: Retentio
 }
 
 /// The same words as the macro's refusals of that name, for lengths that are constants.
+#[track_caller]
 pub(crate) const fn refuse_short_provider_window(
     handler: &str,
     provider: &str,

@@ -104,7 +104,7 @@ fn refuse_unjudged_provider_window(args: &Args, Given { option, value }: &Given<
 }
 
 /// The provider forgets its key before the last redelivery. Constants are compared by the compiler instead
-/// (`HandlerMeta::external`).
+/// (`HandlerMeta::compare_providers`).
 fn refuse_short_provider_window(args: &Args, Given { value, .. }: &Given<ExternalArg>, errors: &Errors) {
     let (Some(Length::Text(text)), None) = (&value.window, &value.lookup) else {
         return;

@@ -112,7 +112,7 @@ fn refuse_two_decisions(args: &Args, errors: &Errors) {
 }
 
 /// The one decision that doubles an effect without anybody noticing: a key that is purged while its event can still come
-/// again. Lengths that are constants are compared by the compiler instead (`HandlerMeta::redelivery`).
+/// again. Lengths that are constants are compared by the compiler instead (`HandlerMeta::compare_retention`).
 fn refuse_short_retention(args: &Args, errors: &Errors) {
     let Some(Length::Text(text)) = args.retention.as_ref().map(|given| &given.value) else {
         return;

@@ -1,6 +1,6 @@
 //! What the registry knows of the handler.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, LitStr};
@@ -39,10 +39,33 @@ impl Declaration<'_> {
         let Self { rt, private, .. } = self;
         let (facts, meta) = (local(FACTS), self.meta());
         let submission = (!self.refused).then(|| quote!(#private::inventory::submit! { #private::Registered(#facts) }));
+        let comparisons = self.comparisons();
         quote! {
             const #facts: &#rt::HandlerMeta = #meta;
+            #comparisons
             #submission
         }
+    }
+
+    /// Lengths that are constants are compared by the compiler, each comparison at the length that decides it.
+    fn comparisons(&self) -> Option<TokenStream> {
+        let args = self.args;
+        let lengths =
+            args.retention.iter().map(|given| &given.value).chain(args.windows().map(|window| &window.length));
+        let constant = lengths.filter_map(Length::constant).next();
+        let retention =
+            constant.filter(|_| args.redelivery.is_some()).map(|at| self.comparison(at, "compare_retention"));
+        let compared = constant.is_some() || args.policy.is_some();
+        let windows = args.external.iter().filter_map(|given| given.value.window.as_ref());
+        let provider = windows.filter(|window| compared || window.constant().is_some()).map(Length::span).next();
+        let provider = provider.map(|at| self.comparison(at, "compare_providers"));
+        (!self.refused).then(|| quote!(#retention #provider))
+    }
+
+    fn comparison(&self, at: Span, method: &str) -> TokenStream {
+        // One place for all tokens: of several, the compiler would underline the whole attribute.
+        let [facts, method] = [FACTS, method].map(|name| Ident::new(name, Span::mixed_site().located_at(at)));
+        quote_spanned!(at=> const _: () = #facts.#method();)
     }
 
     /// How the wrapper names the facts.
