@@ -10,6 +10,8 @@ mod implementation;
 mod key;
 mod meta;
 mod paths;
+#[cfg(test)]
+mod tests;
 mod wrapper;
 
 use proc_macro2::{Ident, Span, TokenStream};
