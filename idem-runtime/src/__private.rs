@@ -6,8 +6,8 @@ pub use inventory; // Not public API: `submit!`.
 
 // Not public API.
 pub use crate::engine::{
-    Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, Run, ViaAsRef, ViaClone, ViaError, ViaMove,
-    ViaNone, run,
+    Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone,
+    run,
 };
 pub use crate::registry::Registered; // Not public API.
 pub use crate::tx::TxView; // Not public API.

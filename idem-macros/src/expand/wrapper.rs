@@ -50,8 +50,7 @@ impl Declaration<'_> {
     /// Makes the key, then hands everything to the runtime.
     fn run(&self) -> TokenStream {
         let private = &self.private;
-        let [engine, plan, attempt, returned] =
-            ["engine", "__idem_plan", "__idem_attempt", "__idem_returned"].map(local);
+        let [engine, plan, attempt] = ["engine", "__idem_plan", "__idem_attempt"].map(local);
         let facts = self.handler.receiver().map(|_| self.facts_inside());
         let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
         let arguments = self.arguments();
@@ -62,12 +61,9 @@ impl Declaration<'_> {
             #[allow(unused_imports)]
             use #private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
             #make_plan
-            #private::run(#engine, #plan, #private::#codec, move |mut #attempt| {
+            #private::run(#engine, #plan, #private::#codec, move |#attempt| {
                 #(#next)*
-                #private::Box::pin(async move {
-                    let #returned = #call.await;
-                    #attempt.end(#returned)
-                })
+                #private::Box::pin(#call)
             })
             .await
         }

@@ -26,7 +26,7 @@ use crate::tx::TxParam;
 
 use lease::Connections;
 
-pub use body::{Attempt, Plan, Run, run};
+pub use body::{Attempt, Plan, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};

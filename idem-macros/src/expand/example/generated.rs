@@ -16,11 +16,8 @@ pub async fn credit(
             (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
         },
     };
-    ::idem_runtime::__private::run(engine, __idem_plan, ::idem_runtime::__private::Forget, move |mut __idem_attempt| {
-        ::idem_runtime::__private::Box::pin(async move {
-            let __idem_returned = credit::apply_in(__idem_attempt.tx(), msg).await;
-            __idem_attempt.end(__idem_returned)
-        })
+    ::idem_runtime::__private::run(engine, __idem_plan, ::idem_runtime::__private::Forget, move |__idem_attempt| {
+        ::idem_runtime::__private::Box::pin(credit::apply_in(__idem_attempt.tx(), msg))
     })
     .await
 }
