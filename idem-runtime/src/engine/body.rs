@@ -147,31 +147,44 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 /// Runs a handler's body once for its event. What every annotated function calls.
 ///
+/// Boxed here, once for all handlers: the compiler would else prove anew for each of them that the engine's futures are
+/// `Send`.
+///
 /// # Errors
 ///
 /// As [`Failure`] says.
-pub async fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R::Err>, codec: C, body: F) -> Handled<R>
+pub fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R::Err>, codec: C, body: F) -> BoxFuture<'up, Handled<R>>
 where
     S: Store,
-    R: HandlerResult<Ok: Send, Err: Send>,
-    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send,
-    C: Codec<R::Ok> + Send,
+    R: HandlerResult<Ok: Send, Err: Send> + 'up,
+    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send + 'up,
+    C: Codec<R::Ok> + Send + 'up,
 {
     let Plan { meta, key, repeatable, cause } = plan;
-    let key = match key {
-        Ok(key) => key,
-        Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
-    };
-    let mut typed =
-        Typed::<R, F, C> { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData };
-    let ended = engine.deliver(meta, &key, &mut typed).await;
-    match (ended, typed.result, typed.seen) {
-        (Ok(Ended::Applied), Some(Ok(value)), _) => Ok(Outcome::Applied(value)),
-        (Ok(Ended::Duplicate), _, Some(seen)) => Ok(Outcome::Duplicate(seen)),
-        (Err(Stop::Handler), Some(Err(error)), _) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
-        (Err(Stop::Engine(error)), ..) => Err(Failure::Engine(error)),
-        (Ok(_) | Err(Stop::Handler), ..) => unreachable!("the engine ends as the body told it"),
-    }
+    Box::pin(async move {
+        let key = match key {
+            Ok(key) => key,
+            Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
+        };
+        let mut typed = Typed::<R, F, C> {
+            body,
+            codec,
+            repeatable,
+            cause,
+            ran: false,
+            result: None,
+            seen: None,
+            bound: PhantomData,
+        };
+        let ended = engine.deliver(meta, &key, &mut typed).await;
+        match (ended, typed.result, typed.seen) {
+            (Ok(Ended::Applied), Some(Ok(value)), _) => Ok(Outcome::Applied(value)),
+            (Ok(Ended::Duplicate), _, Some(seen)) => Ok(Outcome::Duplicate(seen)),
+            (Err(Stop::Handler), Some(Err(error)), _) => Err(Failure::Handler(Failed::new(error, meta.name, key))),
+            (Err(Stop::Engine(error)), ..) => Err(Failure::Engine(error)),
+            (Ok(_) | Err(Stop::Handler), ..) => unreachable!("the engine ends as the body told it"),
+        }
+    })
 }
 
 fn micros(micros: i64) -> Duration {
