@@ -27,7 +27,7 @@ impl Declaration<'_> {
         let params = self.params.iter().map(|Param { ident, ty, .. }| quote!(#ident: #ty));
         let engine_type = quote_spanned!(at(tx)=> &#rt::EngineFor<#tx>);
         let result = quote_spanned!(at(output)=> #rt::Handled<#output>);
-        let body = if self.refused { quote!(::core::unimplemented!()) } else { self.run() };
+        let body = self.run_by_wrapper();
         let braces = quote_spanned!(self.handler.body.span()=> { #body });
         quote! {
             #(#attrs)*
@@ -47,8 +47,25 @@ impl Declaration<'_> {
         Some(quote!(#receiver,))
     }
 
-    /// Makes the key, then hands everything to the runtime.
-    fn run(&self) -> TokenStream {
+    /// Leaves the work to what consumers run, where that is the same.
+    fn run_by_wrapper(&self) -> TokenStream {
+        let (rt, name, engine, run) = (&self.rt, self.handler.name(), local("engine"), self.run());
+        if self.refused {
+            return run;
+        }
+        if !self.is_run_by_consumers() {
+            return quote!(#run.await);
+        }
+        let arguments = self.params.iter().map(|param| &param.ident);
+        let no_state = (self.params.len() == 1).then(|| quote!(&()));
+        quote!(<#name as #rt::Handler<_>>::call(#engine, #(#arguments,)* #no_state).await)
+    }
+
+    /// Makes the key, then hands everything to the runtime, which gives a boxed future.
+    pub(super) fn run(&self) -> TokenStream {
+        if self.refused {
+            return quote!(::core::unimplemented!());
+        }
         let private = &self.private;
         let [engine, plan, attempt] = ["engine", "__idem_plan", "__idem_attempt"].map(local);
         let facts = self.handler.receiver().map(|_| self.facts_inside());
@@ -65,7 +82,6 @@ impl Declaration<'_> {
                 #(#next)*
                 #private::Box::pin(#call)
             })
-            .await
         }
     }
 

@@ -5,21 +5,7 @@ pub async fn credit(
     engine: &::idem_runtime::EngineFor<Transaction<'_, Sqlite>>,
     msg: &Paid,
 ) -> ::idem_runtime::Handled<Result<(), sqlx::Error>> {
-    #[allow(unused_imports)]
-    use ::idem_runtime::__private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
-    let __idem_key = credit::key(msg);
-    let __idem_plan = ::idem_runtime::__private::Plan {
-        meta: credit::META,
-        key: __idem_key,
-        repeatable: true,
-        cause: |__idem_error: &<Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err| {
-            (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-        },
-    };
-    ::idem_runtime::__private::run(engine, __idem_plan, ::idem_runtime::__private::Forget, move |__idem_attempt| {
-        ::idem_runtime::__private::Box::pin(credit::apply_in(__idem_attempt.tx(), msg))
-    })
-    .await
+    <credit as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
 }
 #[doc = "The handler `credit` as a type: its key, its plain body, and what consumers run."]
 #[allow(non_camel_case_types)]
@@ -80,11 +66,26 @@ impl ::idem_runtime::Handler<<Transaction<'static, Sqlite> as ::idem_runtime::Tx
     ) -> ::core::result::Result<::idem_runtime::Key, ::idem_runtime::KeyError> {
         credit::key(message)
     }
+    #[allow(clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::EngineFor<Transaction<'static, Sqlite>>,
-        message: &'a Self::Message,
+        msg: &'a Self::Message,
         _state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<'a, ::idem_runtime::Handled<Result<(), sqlx::Error>>> {
-        ::idem_runtime::__private::Box::pin(credit(engine, message))
+        let _ = credit;
+        #[allow(unused_imports)]
+        use ::idem_runtime::__private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
+        let __idem_key = credit::key(msg);
+        let __idem_plan = ::idem_runtime::__private::Plan {
+            meta: credit::META,
+            key: __idem_key,
+            repeatable: true,
+            cause: |__idem_error: &<Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        };
+        ::idem_runtime::__private::run(engine, __idem_plan, ::idem_runtime::__private::Forget, move |__idem_attempt| {
+            ::idem_runtime::__private::Box::pin(credit::apply_in(__idem_attempt.tx(), msg))
+        })
     }
 }
