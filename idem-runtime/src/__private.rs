@@ -6,8 +6,8 @@ pub use inventory; // Not public API: `submit!`.
 
 // Not public API.
 pub use crate::engine::{
-    Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, Run, Unkeyed, ViaAsRef, ViaClone, ViaError,
-    ViaMove, ViaNone, run, run_at_most_once, run_unkeyed,
+    Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, Unkeyed, ViaAsRef, ViaClone, ViaError, ViaMove,
+    ViaNone, run, run_at_most_once, run_unkeyed,
 };
 pub use crate::registry::Registered; // Not public API.
 pub use crate::tx::TxView; // Not public API.

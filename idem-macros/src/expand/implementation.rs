@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut;
-use syn::{Lifetime, Type, TypeImplTrait, TypeReference};
+use syn::{Lifetime, Type, TypeImplTrait, TypeReference, TypeTraitObject};
 
 use super::{Declaration, STORE, local};
 use crate::handler::bare;
@@ -16,10 +16,12 @@ impl Declaration<'_> {
         let (name, key, call) = (handler.name(), self.key_method(state.is_some()), self.call_method(state.is_some()));
         let state = state.map_or_else(|| quote!(()), |state| quote!(#state));
         let (ok, err) = (self.of_result("Ok"), self.of_result("Err"));
+        let quiet = self.quiet();
         let deprecated = self.is_deprecated().then(|| quote!(#[allow(deprecated)]));
         let (generics, store) = self.store();
         Some(quote! {
             #deprecated
+            #quiet
             impl #generics #rt::Handler<#store> for #name {
                 type Message = #message;
                 type State = #state;
@@ -53,8 +55,8 @@ impl Declaration<'_> {
 
     /// The types of message and state, if a consumer can hold them.
     fn runnable(&self) -> Option<(&Type, Option<&Type>)> {
-        let is_generic = !self.handler.sig.generics.params.is_empty();
-        if is_generic || !can_be_named(self.output) {
+        let has_type = self.handler.receiver().is_none() && self.handler.sig.generics.params.is_empty();
+        if !has_type || !can_be_named(self.output) {
             return None;
         }
         let types: Vec<_> = self.params.iter().map(|param| param.borrowed().filter(|ty| can_be_named(ty))).collect();
@@ -63,6 +65,20 @@ impl Declaration<'_> {
             [Some(message), Some(state)] => Some((bare(message), Some(bare(state)))),
             _ => None,
         }
+    }
+
+    /// Whether the wrapper can leave its work to what consumers run. With a trait object it takes more: its `&dyn Trait`
+    /// may borrow, the type behind a consumer's may not.
+    pub(super) fn is_run_by_consumers(&self) -> bool {
+        struct Find(bool);
+        impl<'ast> Visit<'ast> for Find {
+            fn visit_type_trait_object(&mut self, _: &'ast TypeTraitObject) {
+                self.0 = true;
+            }
+        }
+        let mut find = Find(false);
+        self.params.iter().for_each(|param| find.visit_type(param.ty));
+        self.runnable().is_some() && !find.0
     }
 
     fn key_method(&self, has_state: bool) -> TokenStream {
@@ -85,17 +101,24 @@ impl Declaration<'_> {
         }
     }
 
+    /// The wrapper's work, so that the compiler proves one future less to be `Send`.
     fn call_method(&self, has_state: bool) -> TokenStream {
         let Self { rt, private, handler, output, .. } = self;
-        let (name, engine, message) = (handler.name(), local("engine"), local("message"));
-        let ((state, pass_state), (_, store)) = (state_param(has_state), self.store());
+        let (name, engine, run, (_, store)) = (handler.name(), local("engine"), self.run(), self.store());
+        let for_store = self.tx.is_none().then(|| quote!(::<#store>));
+        let mut params = self.params.iter().map(|param| &param.ident);
+        let (message, state) = (params.next(), local("_state"));
+        let state = if has_state { params.next() } else { Some(&state) };
         quote! {
+            #[allow(clippy::used_underscore_binding)]
             fn call<'a>(
                 #engine: &'a #rt::Engine<#store>,
                 #message: &'a Self::Message,
                 #state: &'a Self::State,
             ) -> #private::BoxFuture<'a, #rt::Handled<#output>> {
-                #private::Box::pin(#name(#engine, #message, #pass_state))
+                // A consumer uses the function too, in the eyes of the compiler.
+                let _ = #name #for_store;
+                #run
             }
         }
     }

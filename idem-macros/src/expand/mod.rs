@@ -12,6 +12,8 @@ mod key;
 mod meta;
 mod paths;
 mod run;
+#[cfg(test)]
+mod tests;
 mod wrapper;
 
 use proc_macro2::{Ident, Span, TokenStream};

@@ -14,7 +14,11 @@ struct Argument {
 }
 
 impl Declaration<'_> {
+    /// Gives the runtime's boxed future.
     pub(super) fn run(&self) -> TokenStream {
+        if self.refused {
+            return quote!(::core::unimplemented!());
+        }
         let facts = self.handler.receiver().map(|_| self.facts_inside());
         let run = if self.args.semantics.has_transaction() { self.run_in_transaction() } else { self.run_once() };
         quote!(#facts #run)
@@ -24,13 +28,12 @@ impl Declaration<'_> {
         let (private, engine, meta) = (&self.private, local("engine"), self.meta_path());
         let (body, generics) = (self.body_path(), self.turbofish());
         let values = self.arguments().into_iter().map(|argument| argument.ident);
-        quote!(#private::run_at_most_once(#engine, #meta, #body #generics(#(#values),*)).await)
+        quote!(#private::run_at_most_once(#engine, #meta, #body #generics(#(#values),*)))
     }
 
     fn run_in_transaction(&self) -> TokenStream {
         let private = &self.private;
-        let [engine, plan, attempt, returned] =
-            ["engine", "__idem_plan", "__idem_attempt", "__idem_returned"].map(local);
+        let [engine, plan, attempt] = ["engine", "__idem_plan", "__idem_attempt"].map(local);
         let arguments = self.arguments();
         let (make_plan, call) = (self.plan(&plan, &arguments), self.call(&attempt, &arguments));
         let next = arguments.iter().filter_map(Argument::next);
@@ -44,14 +47,10 @@ impl Declaration<'_> {
             #[allow(unused_imports)]
             use #private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
             #make_plan
-            #private::#run(#engine, #plan, #codec move |mut #attempt| {
+            #private::#run(#engine, #plan, #codec move |#attempt| {
                 #(#next)*
-                #private::Box::pin(async move {
-                    let #returned = #call.await;
-                    #attempt.end(#returned)
-                })
+                #private::Box::pin(#call)
             })
-            .await
         }
     }
 

@@ -18,7 +18,7 @@ impl Declaration<'_> {
         let (receiver, engine, engine_type) = (self.wrapper_receiver(), local("engine"), self.engine_type());
         let params = self.params.iter().map(|Param { ident, ty, .. }| quote!(#ident: #ty));
         let result = quote_spanned!(at(output)=> #rt::Handled<#output>);
-        let body = if self.refused { quote!(::core::unimplemented!()) } else { self.run() };
+        let body = self.run_by_wrapper();
         let braces = quote_spanned!(self.handler.body.span()=> { #body });
         quote! {
             #(#attrs)*
@@ -36,6 +36,20 @@ impl Declaration<'_> {
         let mut receiver = self.handler.receiver()?.clone();
         receiver.mutability = None;
         Some(quote!(#receiver,))
+    }
+
+    /// Leaves the work to what consumers run, where that is the same.
+    fn run_by_wrapper(&self) -> TokenStream {
+        let (rt, name, engine, run) = (&self.rt, self.handler.name(), local("engine"), self.run());
+        if self.refused {
+            return run;
+        }
+        if !self.is_run_by_consumers() {
+            return quote!(#run.await);
+        }
+        let arguments = self.params.iter().map(|param| &param.ident);
+        let no_state = (self.params.len() == 1).then(|| quote!(&()));
+        quote!(<#name as #rt::Handler<_>>::call(#engine, #(#arguments,)* #no_state).await)
     }
 
     fn wrapper_generics(&self) -> Generics {

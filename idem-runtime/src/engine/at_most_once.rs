@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use super::Engine;
@@ -24,13 +25,17 @@ use crate::telemetry::{self, Loss};
 /// # Cancel safety
 ///
 /// Not cancel safe: dropped after it began, the rest of the effect is lost, and a warning says so.
-pub async fn run_at_most_once<S, R, Fut>(_: &Engine<S>, meta: &'static HandlerMeta, body: Fut) -> Handled<R>
+pub fn run_at_most_once<'up, S, R, Fut>(
+    _: &'up Engine<S>,
+    meta: &'static HandlerMeta,
+    body: Fut,
+) -> BoxFuture<'up, Handled<R>>
 where
     S: Store,
-    R: HandlerResult<Ok: Send, Err: Send>,
-    Fut: Future<Output = R> + Send,
+    R: HandlerResult<Ok: Send, Err: Send> + 'up,
+    Fut: Future<Output = R> + Send + 'up,
 {
-    let delivery = async {
+    let delivery = async move {
         let mut begun = Begun { meta, lost: Some(Loss::CutOff) };
         // Everything the body owned is gone: nothing broken can be seen.
         let returned = AssertUnwindSafe(body).catch_unwind().await.map(R::into_result);
@@ -46,7 +51,7 @@ where
         begun.lost = lost;
         handled::<R>(ended, returned.ok(), None, meta, None)
     };
-    delivery.instrument(telemetry::delivery::<S>(meta)).await
+    Box::pin(delivery.instrument(telemetry::delivery::<S>(meta)))
 }
 
 /// Reports a loss when the body is over, or dropped.

@@ -47,33 +47,21 @@ pub(super) trait Body<S: Store>: Send {
     fn can_run_again(&self) -> bool;
 }
 
-/// One run's transaction, on its way into the handler and back.
+/// One run's transaction, as the handler borrows it.
 ///
-/// `'up` outlives every borrow that the body captures. Without it in the type, a closure that returns a boxed future
-/// could capture nothing that is borrowed; with a second lifetime beside `'t`, the compiler would no longer see that.
+/// Every lifetime here outlives the next: `'up`, that of what the body captures, `'c`, the connection's, and `'t`, the
+/// run's. The type must say so, or a closure that returns a boxed future could capture nothing that is borrowed.
 #[derive(Debug)]
-pub struct Attempt<'up, 't, S: Store> {
-    tx: Transaction<'t, S>,
-    bound: PhantomData<&'t &'up ()>,
+pub struct Attempt<'up, 'c, 't, S: Store> {
+    tx: &'t mut Transaction<'c, S>,
+    bound: PhantomData<&'c &'up ()>,
 }
 
-impl<'t, S: Store> Attempt<'_, 't, S> {
+impl<'c, 't, S: Store> Attempt<'_, 'c, 't, S> {
     /// The transaction, as the type that the handler takes it as.
-    pub fn tx<V: TxView<'t, Store = S>>(&mut self) -> &mut V {
-        V::view(&mut self.tx)
+    pub fn tx<V: TxView<'c, Store = S>>(self) -> &'t mut V {
+        V::view(self.tx)
     }
-
-    /// The body has returned.
-    pub fn end<R>(self, returned: R) -> Run<'t, S, R> {
-        Run { tx: self.tx, returned }
-    }
-}
-
-/// A run that came to its end.
-#[derive(Debug)]
-pub struct Run<'t, S: Store, R> {
-    tx: Transaction<'t, S>,
-    returned: R,
 }
 
 /// What generated code knows of a handler beside its body.
@@ -111,16 +99,15 @@ impl<'up, S, R, F, C> Body<S> for Typed<'up, R, F, C>
 where
     S: Store,
     R: HandlerResult<Ok: Send, Err: Send>,
-    F: for<'t> FnMut(Attempt<'up, 't, S>) -> BoxFuture<'t, Run<'t, S, R>> + Send,
+    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send,
     C: Codec<R::Ok> + Send,
 {
-    fn run<'t>(&'t mut self, tx: Transaction<'t, S>) -> BoxFuture<'t, (Option<Transaction<'t, S>>, Verdict)> {
+    fn run<'t>(&'t mut self, mut tx: Transaction<'t, S>) -> BoxFuture<'t, (Option<Transaction<'t, S>>, Verdict)> {
         self.ran = true;
         let Self { body, codec, cause, result, .. } = self;
         // Everything of the user's that can panic: the message's `Clone`, the body, the result's `Serialize`.
         let users = async move {
-            let Run { tx, returned } = body(Attempt { tx, bound: PhantomData }).await;
-            let returned = returned.into_result();
+            let returned = body(Attempt { tx: &mut tx, bound: PhantomData }).await.into_result();
             let written = returned.as_ref().ok().and_then(|value| codec.write(value)).transpose();
             (tx, returned, written)
         };
@@ -167,24 +154,29 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 /// Runs a handler's body once for its event. What a function with a key calls.
 ///
+/// Boxed here, once for all handlers: the compiler would else prove anew for each of them that the engine's futures are
+/// `Send`.
+///
 /// # Errors
 ///
 /// As [`Failure`] says.
-pub async fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R::Err>, codec: C, body: F) -> Handled<R>
+pub fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R::Err>, codec: C, body: F) -> BoxFuture<'up, Handled<R>>
 where
     S: Store,
-    R: HandlerResult<Ok: Send, Err: Send>,
-    F: for<'t> FnMut(Attempt<'up, 't, S>) -> BoxFuture<'t, Run<'t, S, R>> + Send,
-    C: Codec<R::Ok> + Send,
+    R: HandlerResult<Ok: Send, Err: Send> + 'up,
+    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send + 'up,
+    C: Codec<R::Ok> + Send + 'up,
 {
     let Plan { meta, key, repeatable, cause } = plan;
-    let key = match key {
-        Ok(key) => key,
-        Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
-    };
-    let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
-    let ended = engine.deliver(meta, Some(&key), &mut typed).await;
-    handled::<R>(ended, typed.result, typed.seen, meta, Some(key))
+    Box::pin(async move {
+        let key = match key {
+            Ok(key) => key,
+            Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
+        };
+        let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
+        let ended = engine.deliver(meta, Some(&key), &mut typed).await;
+        handled::<R>(ended, typed.result, typed.seen, meta, Some(key))
+    })
 }
 
 /// Puts the types on again.

@@ -29,7 +29,7 @@ use crate::tx::TxParam;
 use lease::Connections;
 
 pub use at_most_once::run_at_most_once;
-pub use body::{Attempt, Plan, Run, run};
+pub use body::{Attempt, Plan, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};

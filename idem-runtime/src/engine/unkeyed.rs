@@ -6,7 +6,7 @@
 use futures_util::future::BoxFuture;
 
 use super::Engine;
-use super::body::{Attempt, Body, Run, Typed, Verdict, handled};
+use super::body::{Attempt, Body, Typed, Verdict, handled};
 use super::codec::Forget;
 use super::deliver::Ended;
 use super::setback::{Setback, not_begun};
@@ -34,16 +34,18 @@ pub struct Unkeyed<E> {
 /// # Cancel safety
 ///
 /// Dropping the future rolls back. Dropped while the commit is under way, the effect is stored or it is not.
-pub async fn run_unkeyed<'up, S, R, F>(engine: &'up Engine<S>, plan: Unkeyed<R::Err>, body: F) -> Handled<R>
+pub fn run_unkeyed<'up, S, R, F>(engine: &'up Engine<S>, plan: Unkeyed<R::Err>, body: F) -> BoxFuture<'up, Handled<R>>
 where
     S: Store,
-    R: HandlerResult<Ok: Send, Err: Send>,
-    F: for<'t> FnMut(Attempt<'up, 't, S>) -> BoxFuture<'t, Run<'t, S, R>> + Send,
+    R: HandlerResult<Ok: Send, Err: Send> + 'up,
+    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send + 'up,
 {
     let Unkeyed { meta, repeatable, cause } = plan;
-    let mut typed = Typed::<R, F, Forget>::new(body, Forget, repeatable, cause);
-    let ended = engine.deliver(meta, None, &mut typed).await;
-    handled::<R>(ended, typed.result, None, meta, None)
+    Box::pin(async move {
+        let mut typed = Typed::<R, F, Forget>::new(body, Forget, repeatable, cause);
+        let ended = engine.deliver(meta, None, &mut typed).await;
+        handled::<R>(ended, typed.result, None, meta, None)
+    })
 }
 
 impl<S: Store> Engine<S> {

@@ -1,0 +1,10 @@
+/// Credits the order.
+pub async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO effect (order_id, kind, cents) VALUES (?, ?, ?)")
+        .bind(&msg.order_id)
+        .bind(&msg.kind)
+        .bind(msg.cents)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
