@@ -1,8 +1,7 @@
 //! The attribute on whatever an editor or a typing hand gives it.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-
 use proc_macro2::TokenStream;
+use proptest::prelude::*;
 
 use crate::semantics::Semantics;
 use crate::transform;
@@ -139,69 +138,101 @@ fn one_mistake_is_one_error() {
     assert_eq!(errors(ok, &HANDLER.replace("-> Result<(), Error>", "")), 1);
 }
 
-/// Thousands of mangled attributes and functions: never a panic, always the function or an error.
-#[test]
-fn whatever_is_typed_gives_code_or_errors() {
-    const PIECES: [&str; 40] = [
-        "key",
-        "(",
-        ")",
-        "msg",
-        ".",
-        "order_id",
-        ",",
-        "=",
-        "\"7d\"",
-        "\"msg.a, msg.b\"",
-        "retention",
-        "name",
-        "replay",
-        "crate",
-        "fingerprint",
-        "occurred_at",
-        "ttl",
-        "7",
-        "-",
-        "&",
-        "::",
-        "<",
-        ">",
-        "[",
-        "]",
-        "{",
-        "}",
-        "'a",
-        "'_",
-        "mut",
-        "self",
-        "async",
-        "fn",
-        "!",
-        "?",
-        "#",
-        "\"\"",
-        "\"(\"",
-        "1.5",
-        "r#type",
-    ];
-    let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let piece = |seed: u32, at: u32| PIECES[usize::try_from(hasher.hash_one((seed, at)) % 40).unwrap()];
-    let mut expanded = 0;
-    for seed in 0..20_000 {
-        let mangled: Vec<_> = (0..1 + seed % 9).map(|at| piece(seed, at)).collect();
-        let args =
-            ["key(msg.order_id), retention = \"7d\"", "key = \"msg.a\", ", ""][usize::try_from(seed % 3).unwrap()];
-        let args = format!("{args} {}", mangled.join(" "));
-        let item = match seed % 4 {
-            0 => HANDLER.replacen("msg", &mangled.join(" "), 1),
-            _ => HANDLER.to_owned(),
-        };
-        let (Ok(args), Ok(item)) = (args.parse::<TokenStream>(), item.parse::<TokenStream>()) else {
-            continue;
-        };
-        let out = transform(Semantics::Idempotent, args.clone(), &item).to_string();
-        assert!(out.contains("compile_error") || out.contains("fn apply_in"), "{args}\n{item}\n{out}");
-        expanded += 1;
+/// What a hasty hand types, and what an editor leaves of it.
+const PIECES: [&str; 57] = [
+    "key",
+    "msg",
+    ".",
+    "order_id",
+    ",",
+    "=",
+    "\"7d\"",
+    "\"msg.a, msg.b\"",
+    "retention",
+    "name",
+    "replay",
+    "crate",
+    "fingerprint",
+    "occurred_at",
+    "ttl",
+    "7",
+    "-",
+    "&",
+    "::",
+    "<",
+    ">",
+    "'a",
+    "'_",
+    "mut",
+    "self",
+    "async",
+    "fn",
+    "!",
+    "?",
+    "#",
+    "\"\"",
+    "\"(\"",
+    "1.5",
+    "r#type",
+    "policy",
+    "PAYMENTS",
+    "redelivery",
+    "broker",
+    "external",
+    "provider",
+    "guard",
+    "provider_key",
+    "window",
+    "lookup",
+    "risk",
+    "allow",
+    "attempt_scoped",
+    "generated",
+    "reason",
+    "loss",
+    "delivery_tag",
+    "format!",
+    ".await",
+    "|",
+    "+",
+    "Uuid::new_v4()",
+    "Self",
+];
+
+fn joined(pieces: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    prop::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.join(" "))
+}
+
+fn typed() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(&PIECES[..]).prop_map(str::to_owned);
+    let brackets = prop::sample::select(&[("(", ")"), ("(", ")"), ("[", "]"), ("{", "}")][..]);
+    joined(piece.prop_recursive(3, 24, 6, move |inner| {
+        (brackets.clone(), joined(inner)).prop_map(|((open, close), inner)| format!("{open} {inner} {close}"))
+    }))
+}
+
+fn semantics() -> impl Strategy<Value = Semantics> {
+    prop::sample::select(&Semantics::ALL[..])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    /// Never a panic, and always code that can be read: the handler's, or errors and what was there.
+    #[test]
+    fn whatever_is_typed_gives_code_or_errors(
+        semantics in semantics(),
+        good in prop::sample::select(&["", "key(msg.id), retention = \"7d\",", "key = \"msg.a\",", "reason = \"it is so\","][..]),
+        args in typed(),
+        in_signature in prop::option::of(typed()),
+    ) {
+        let item = in_signature.map_or_else(|| HANDLER.to_owned(), |typed| HANDLER.replacen("msg", &typed, 1));
+        let (args, item) = (format!("{good} {args}").parse::<TokenStream>(), item.parse::<TokenStream>());
+        prop_assume!(args.is_ok() && item.is_ok());
+        let (out, item) = (transform(semantics, args.unwrap(), item.as_ref().unwrap()), item.unwrap());
+        let text = out.to_string();
+        prop_assert!(text.contains("compile_error") || text.contains("fn apply"), "{}", text);
+        let was_function = syn::parse2::<syn::ItemFn>(item).is_ok();
+        prop_assert!(!was_function || syn::parse2::<syn::File>(out).is_ok(), "{}", text);
     }
-    assert!(expanded > 5_000, "only {expanded} of the attributes could be read as tokens");
 }

@@ -1,0 +1,141 @@
+/// Credits the order.
+/**
+
+# Idempotency
+
+Applies each event once: the key and the effect are written in one transaction.
+
+- handler name: `credit`
+- key: `msg.order_id`, `msg.kind`
+- retention: `7d`
+- redelivery window: `broker 1d`
+
+# Errors
+
+The handler's own error, or the engine's. Neither may be acknowledged.*/
+#[allow(clippy::missing_errors_doc, clippy::used_underscore_binding)]
+pub async fn credit(
+    engine: &::idem_runtime::EngineFor<Transaction<'_, Sqlite>>,
+    msg: &Paid,
+) -> ::idem_runtime::Handled<Result<(), sqlx::Error>> {
+    <credit as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
+}
+///The handler `credit` as a type: what consumers run, and its plain body.
+#[allow(non_camel_case_types)]
+pub enum credit {}
+impl credit {
+    /// The key of the message's event.
+    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(clippy::all, clippy::pedantic)]
+    pub fn key(
+        msg: &Paid,
+    ) -> ::core::result::Result<::idem_runtime::Key, ::idem_runtime::KeyError> {
+        ::idem_runtime::Key::of(
+            ::idem_runtime::__private::key_part(&(msg.order_id)),
+            &[::idem_runtime::__private::key_part(&(msg.kind))],
+        )
+    }
+    ///The handler's body, in a transaction of the caller's: no key, no commit. For tests.
+    #[allow(clippy::missing_errors_doc)]
+    pub async fn apply_in(
+        tx: &mut Transaction<'_, Sqlite>,
+        #[allow(unused_variables)]
+        msg: &Paid,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query("INSERT INTO effect (order_id, kind, cents) VALUES (?, ?, ?)")
+            .bind(&msg.order_id)
+            .bind(&msg.kind)
+            .bind(msg.cents)
+            .execute(&mut **tx)
+            .await?;
+        Ok(())
+    }
+}
+const _: () = {
+    const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
+            "credit",
+            ::idem_runtime::Place::new(
+                ::core::concat!(::core::module_path!(), "::", "credit"),
+                ::core::file!(),
+                ::core::line!(),
+            ),
+            ::idem_runtime::Semantics::Idempotent,
+        )
+        .describe("Credits the order.", "Paid")
+        .key(
+            &["msg.order_id", "msg.kind"],
+            ::idem_runtime::Retention::seconds(604800u64),
+        )
+        .redelivery(
+            &[
+                ::idem_runtime::Window::new(
+                    "broker",
+                    ::idem_runtime::Retention::seconds(86400u64),
+                ),
+            ],
+        );
+    ::idem_runtime::__private::inventory::submit! {
+        ::idem_runtime::__private::Registered(__IDEM_META)
+    }
+    impl credit {
+        /// What the registry knows of the handler.
+        pub const META: &'static ::idem_runtime::HandlerMeta = __IDEM_META;
+    }
+};
+impl ::idem_runtime::Handler<
+    <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+> for credit {
+    type Message = Paid;
+    type State = ();
+    type Ok = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Ok;
+    type Err = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err;
+    const META: &'static ::idem_runtime::HandlerMeta = credit::META;
+    fn key(
+        message: &Self::Message,
+        _state: &Self::State,
+    ) -> ::core::result::Result<
+        ::core::option::Option<::idem_runtime::Key>,
+        ::idem_runtime::KeyError,
+    > {
+        credit::key(message).map(::core::option::Option::Some)
+    }
+    #[allow(clippy::used_underscore_binding)]
+    fn call<'a>(
+        engine: &'a ::idem_runtime::Engine<
+            <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+        >,
+        msg: &'a Self::Message,
+        _state: &'a Self::State,
+    ) -> ::idem_runtime::__private::BoxFuture<
+        'a,
+        ::idem_runtime::Handled<Result<(), sqlx::Error>>,
+    > {
+        let _ = credit;
+        #[allow(unused_imports)]
+        use ::idem_runtime::__private::{
+            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
+        };
+        let __idem_key = credit::key(msg);
+        let __idem_plan = ::idem_runtime::__private::Plan {
+            meta: credit::META,
+            key: __idem_key,
+            repeatable: true,
+            cause: |
+                __idem_error: &<Result<
+                    (),
+                    sqlx::Error,
+                > as ::idem_runtime::HandlerResult>::Err|
+            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
+        };
+        ::idem_runtime::__private::run(
+            engine,
+            __idem_plan,
+            ::idem_runtime::__private::Forget,
+            move |__idem_attempt| {
+                ::idem_runtime::__private::Box::pin(
+                    credit::apply_in(__idem_attempt.tx(), msg),
+                )
+            },
+        )
+    }
+}

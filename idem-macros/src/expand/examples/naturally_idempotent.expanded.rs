@@ -1,0 +1,112 @@
+/**
+
+# Naturally idempotent
+
+Runs in a transaction for every delivery: applying an event again changes nothing.
+
+- handler name: `price`
+- reason: sets the price to the message's value
+
+# Errors
+
+The handler's own error, or the engine's. Neither may be acknowledged.*/
+#[allow(clippy::missing_errors_doc, clippy::used_underscore_binding)]
+pub async fn price(
+    engine: &::idem_runtime::EngineFor<Transaction<'_, Sqlite>>,
+    msg: &Priced,
+) -> ::idem_runtime::Handled<Result<(), sqlx::Error>> {
+    <price as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
+}
+///The handler `price` as a type: what consumers run, and its plain body.
+#[allow(non_camel_case_types)]
+pub enum price {}
+impl price {
+    ///The handler's body, in a transaction of the caller's: no commit. For tests.
+    #[allow(clippy::missing_errors_doc)]
+    pub async fn apply_in(
+        tx: &mut Transaction<'_, Sqlite>,
+        msg: &Priced,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query("UPDATE item SET cents = ? WHERE id = ?")
+            .bind(msg.cents)
+            .bind(&msg.item)
+            .execute(&mut **tx)
+            .await?;
+        Ok(())
+    }
+}
+const _: () = {
+    const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
+            "price",
+            ::idem_runtime::Place::new(
+                ::core::concat!(::core::module_path!(), "::", "price"),
+                ::core::file!(),
+                ::core::line!(),
+            ),
+            ::idem_runtime::Semantics::NaturallyIdempotent {
+                reason: "sets the price to the message's value",
+            },
+        )
+        .describe("", "Priced");
+    ::idem_runtime::__private::inventory::submit! {
+        ::idem_runtime::__private::Registered(__IDEM_META)
+    }
+    impl price {
+        /// What the registry knows of the handler.
+        pub const META: &'static ::idem_runtime::HandlerMeta = __IDEM_META;
+    }
+};
+impl ::idem_runtime::Handler<
+    <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+> for price {
+    type Message = Priced;
+    type State = ();
+    type Ok = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Ok;
+    type Err = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err;
+    const META: &'static ::idem_runtime::HandlerMeta = price::META;
+    fn key(
+        _message: &Self::Message,
+        _state: &Self::State,
+    ) -> ::core::result::Result<
+        ::core::option::Option<::idem_runtime::Key>,
+        ::idem_runtime::KeyError,
+    > {
+        ::core::result::Result::Ok(::core::option::Option::None)
+    }
+    #[allow(clippy::used_underscore_binding)]
+    fn call<'a>(
+        engine: &'a ::idem_runtime::Engine<
+            <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+        >,
+        msg: &'a Self::Message,
+        _state: &'a Self::State,
+    ) -> ::idem_runtime::__private::BoxFuture<
+        'a,
+        ::idem_runtime::Handled<Result<(), sqlx::Error>>,
+    > {
+        let _ = price;
+        #[allow(unused_imports)]
+        use ::idem_runtime::__private::{
+            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
+        };
+        let __idem_plan = ::idem_runtime::__private::Unkeyed {
+            meta: price::META,
+            repeatable: true,
+            cause: |
+                __idem_error: &<Result<
+                    (),
+                    sqlx::Error,
+                > as ::idem_runtime::HandlerResult>::Err|
+            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
+        };
+        ::idem_runtime::__private::run_unkeyed(
+            engine,
+            __idem_plan,
+            move |__idem_attempt| {
+                ::idem_runtime::__private::Box::pin(
+                    price::apply_in(__idem_attempt.tx(), msg),
+                )
+            },
+        )
+    }
+}
