@@ -4,16 +4,27 @@ pub use std::boxed::Box; // Not public API.
 
 pub use inventory; // Not public API: `submit!`.
 
-// Not public API.
-pub use crate::engine::{
-    Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, Unkeyed, ViaAsRef, ViaClone, ViaError, ViaMove,
-    ViaNone, run, run_at_most_once, run_unkeyed,
-};
+pub use crate::__idem_place as place; // Not public API.
+pub use crate::engine::{Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Remember, run, run_at_most_once}; // Not public API.
 pub use crate::registry::Registered; // Not public API.
 pub use crate::tx::TxView; // Not public API.
 pub use futures_util::future::BoxFuture; // Not public API.
 
 use crate::key::{FingerprintPart, KeyPart};
+
+/// What method look-up needs to see, without names that could meet the user's.
+pub mod via {
+    pub use crate::engine::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _}; // Not public API.
+}
+
+/// Where the attribute stands.
+#[doc(hidden)] // Not public API: `place!` of this module.
+#[macro_export]
+macro_rules! __idem_place {
+    ($function:literal) => {
+        $crate::Place::new(::core::concat!(::core::module_path!(), "::", $function), ::core::file!(), ::core::line!())
+    };
+}
 
 /// The one bound that a key's part must pass, so that a wrong one is reported once.
 pub fn key_part<T: KeyPart>(part: &T) -> &dyn KeyPart {

@@ -302,10 +302,8 @@ pub trait Handler<S: Store> {
     type Message: ?Sized + Sync;
     /// The state parameter's type; `()` without one.
     type State: ?Sized + Sync;
-    /// What the handler returns on success.
-    type Ok;
-    /// What it returns on failure.
-    type Err;
+    /// What the handler returns: a `Result`.
+    type Returned: HandlerResult;
 
     /// What the registry knows of it.
     const META: &'static HandlerMeta;
@@ -334,7 +332,7 @@ pub trait Handler<S: Store> {
         engine: &'a Engine<S>,
         message: &'a Self::Message,
         state: &'a Self::State,
-    ) -> BoxFuture<'a, Handled<Result<Self::Ok, Self::Err>>>;
+    ) -> BoxFuture<'a, Handled<Self::Returned>>;
 }
 
 /// What a handler may return: `Result<T, E>`, under whatever alias.

@@ -11,11 +11,10 @@ use crate::handler::bare;
 
 impl Declaration<'_> {
     pub(super) fn implementation(&self) -> Option<TokenStream> {
-        let Self { rt, handler, .. } = self;
+        let Self { rt, handler, output, .. } = self;
         let (message, state) = self.runnable()?;
         let (name, key, call) = (handler.name(), self.key_method(state.is_some()), self.call_method(state.is_some()));
         let state = state.map_or_else(|| quote!(()), |state| quote!(#state));
-        let (ok, err) = (self.of_result("Ok"), self.of_result("Err"));
         let quiet = self.quiet();
         let deprecated = self.is_deprecated().then(|| quote!(#[allow(deprecated)]));
         let (generics, store) = self.store();
@@ -25,9 +24,7 @@ impl Declaration<'_> {
             impl #generics #rt::Handler<#store> for #name {
                 type Message = #message;
                 type State = #state;
-                type Ok = #ok;
-                type Err = #err;
-
+                type Returned = #output;
                 const META: &'static #rt::HandlerMeta = #name::META;
 
                 #key
@@ -103,7 +100,7 @@ impl Declaration<'_> {
 
     /// The wrapper's work, so that the compiler proves one future less to be `Send`.
     fn call_method(&self, has_state: bool) -> TokenStream {
-        let Self { rt, private, handler, output, .. } = self;
+        let Self { rt, private, handler, .. } = self;
         let (name, engine, run, (_, store)) = (handler.name(), local("engine"), self.run(), self.store());
         let for_store = self.tx.is_none().then(|| quote!(::<#store>));
         let mut params = self.params.iter().map(|param| &param.ident);
@@ -115,7 +112,7 @@ impl Declaration<'_> {
                 #engine: &'a #rt::Engine<#store>,
                 #message: &'a Self::Message,
                 #state: &'a Self::State,
-            ) -> #private::BoxFuture<'a, #rt::Handled<#output>> {
+            ) -> #private::BoxFuture<'a, #rt::Handled<Self::Returned>> {
                 // A consumer uses the function too, in the eyes of the compiler.
                 let _ = #name #for_store;
                 #run

@@ -79,7 +79,7 @@ impl Declaration<'_> {
 
     /// The facts as a constant expression.
     fn meta(&self) -> TokenStream {
-        let Self { rt, args, handler, .. } = self;
+        let Self { rt, private, args, handler, .. } = self;
         let (name, function) = (args.name_of(handler), handler.plain_name());
         let pinned = args.name.as_ref().map(|_| quote!(.pinned()));
         let summary = self.doc_lines().map(|line| line.trim().to_owned()).find(|line| !line.is_empty());
@@ -90,11 +90,7 @@ impl Declaration<'_> {
         quote! {
             &#rt::HandlerMeta::new(
                 #name,
-                #rt::Place::new(
-                    ::core::concat!(::core::module_path!(), "::", #function),
-                    ::core::file!(),
-                    ::core::line!(),
-                ),
+                #private::place!(#function),
                 #rt::Semantics::#semantics,
             )
             #pinned.describe(#summary, #message) #key #details #external #allowed

@@ -83,12 +83,6 @@ impl<'a> Declaration<'a> {
         quote!(#ty::#item)
     }
 
-    /// A type of the handler's result.
-    fn of_result(&self, item: &str) -> TokenStream {
-        let (output, rt, item) = (self.output, &self.rt, local(item));
-        quote!(<#output as #rt::HandlerResult>::#item)
-    }
-
     /// The type and const parameters, spelled out for a call that could not infer them.
     fn turbofish(&self) -> Option<TokenStream> {
         let names = self.handler.generic_args();

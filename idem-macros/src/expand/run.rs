@@ -37,17 +37,12 @@ impl Declaration<'_> {
         let arguments = self.arguments();
         let (make_plan, call) = (self.plan(&plan, &arguments), self.call(&attempt, &arguments));
         let next = arguments.iter().filter_map(Argument::next);
-        let (run, codec) = if self.args.semantics.has_key() {
-            let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
-            (local("run"), Some(quote!(#private::#codec,)))
-        } else {
-            (local("run_unkeyed"), None)
-        };
+        let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
         quote! {
             #[allow(unused_imports)]
-            use #private::{ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _};
+            use #private::via::*;
             #make_plan
-            #private::#run(#engine, #plan, #codec move |#attempt| {
+            #private::run(#engine, #plan, #private::#codec, move |#attempt| {
                 #(#next)*
                 #private::Box::pin(#call)
             })
@@ -71,28 +66,21 @@ impl Declaration<'_> {
     /// What the runtime must know before the first run. The key is a statement of its own: what it borrows on the way
     /// may not live across an await.
     fn plan(&self, plan: &Ident, arguments: &[Argument]) -> TokenStream {
-        let private = &self.private;
-        let [key, error] = ["__idem_key", "__idem_error"].map(local);
-        let (meta, error_type) = (self.meta_path(), self.of_result("Err"));
+        let (private, output, meta, error) = (&self.private, self.output, self.meta_path(), local("__idem_error"));
         let keep = arguments.iter().filter_map(|argument| argument.keep(private));
         let slots = arguments.iter().filter_map(|argument| argument.slot.as_ref());
-        let (make_key, name, pass_key) = if self.args.semantics.has_key() {
-            let make_key = self.key_in_wrapper();
-            (Some(quote!(let #key = #make_key;)), local("Plan"), Some(quote!(key: #key,)))
+        let (keyed, key, make_key) = if self.args.semantics.has_key() {
+            let (key, make_key) = (local("__idem_key"), self.key_in_wrapper());
+            (local("keyed"), Some(quote!(#key,)), Some(quote!(let #key = #make_key;)))
         } else {
-            (None, local("Unkeyed"), None)
+            (local("unkeyed"), None, None)
         };
         quote! {
             #make_key
             #(#keep)*
-            let #plan = #private::#name {
-                meta: #meta,
-                #pass_key
-                repeatable: true #(&& #slots.is_repeatable())*,
-                cause: |#error: &#error_type| {
-                    (&&&#private::Cause(#error)).sqlx_error()
-                },
-            };
+            let #plan = #private::Plan::<#output>::#keyed(
+                #meta, #key true #(&& #slots.is_repeatable())*, |#error| (&&&#private::Cause(#error)).sqlx_error(),
+            );
         }
     }
 

@@ -66,31 +66,46 @@ impl<'c, 't, S: Store> Attempt<'_, 'c, 't, S> {
 
 /// What generated code knows of a handler beside its body.
 #[derive(Debug)]
-pub struct Plan<E> {
-    /// The registered facts.
-    pub meta: &'static HandlerMeta,
-    /// The key of this message's event.
-    pub key: Result<Key, KeyError>,
-    /// Whether the body can be called more than once.
-    pub repeatable: bool,
-    /// Finds the database's error behind the handler's, through [`Cause`](super::Cause).
-    pub cause: fn(&E) -> Option<&sqlx::Error>,
+pub struct Plan<R: HandlerResult> {
+    meta: &'static HandlerMeta,
+    /// `None` for a handler without keys.
+    key: Option<Result<Key, KeyError>>,
+    repeatable: bool,
+    cause: fn(&R::Err) -> Option<&sqlx::Error>,
+}
+
+impl<R: HandlerResult> Plan<R> {
+    /// The facts, the key of this message's event, whether the body can be called more than once, and how to find the
+    /// database's error behind the handler's, through [`Cause`](super::Cause).
+    pub fn keyed(
+        meta: &'static HandlerMeta,
+        key: Result<Key, KeyError>,
+        repeatable: bool,
+        cause: fn(&R::Err) -> Option<&sqlx::Error>,
+    ) -> Self {
+        Self { meta, key: Some(key), repeatable, cause }
+    }
+
+    /// The same for a handler without keys.
+    pub fn unkeyed(meta: &'static HandlerMeta, repeatable: bool, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
+        Self { meta, key: None, repeatable, cause }
+    }
 }
 
 /// The body with its types, and what it came to.
-pub(super) struct Typed<'up, R: HandlerResult, F, C> {
+struct Typed<'up, R: HandlerResult, F, C> {
     body: F,
     codec: C,
     repeatable: bool,
     cause: fn(&R::Err) -> Option<&sqlx::Error>,
     ran: bool,
-    pub(super) result: Option<Result<R::Ok, R::Err>>,
+    result: Option<Result<R::Ok, R::Err>>,
     seen: Option<Seen<R::Ok>>,
     bound: PhantomData<&'up ()>,
 }
 
 impl<R: HandlerResult, F, C> Typed<'_, R, F, C> {
-    pub(super) fn new(body: F, codec: C, repeatable: bool, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
+    fn new(body: F, codec: C, repeatable: bool, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
         Self { body, codec, repeatable, cause, ran: false, result: None, seen: None, bound: PhantomData }
     }
 }
@@ -152,7 +167,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("the panic has no message").to_owned()
 }
 
-/// Runs a handler's body once for its event. What a function with a key calls.
+/// Runs a handler's body in a transaction: with a key once for its event, without one for each delivery.
 ///
 /// Boxed here, once for all handlers: the compiler would else prove anew for each of them that the engine's futures are
 /// `Send`.
@@ -160,7 +175,11 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
 /// # Errors
 ///
 /// As [`Failure`] says.
-pub fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R::Err>, codec: C, body: F) -> BoxFuture<'up, Handled<R>>
+///
+/// # Cancel safety
+///
+/// Dropping the future rolls back. Dropped while the commit is under way, key and effect are stored or neither is.
+pub fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R>, codec: C, body: F) -> BoxFuture<'up, Handled<R>>
 where
     S: Store,
     R: HandlerResult<Ok: Send, Err: Send> + 'up,
@@ -169,13 +188,13 @@ where
 {
     let Plan { meta, key, repeatable, cause } = plan;
     Box::pin(async move {
-        let key = match key {
+        let key = match key.transpose() {
             Ok(key) => key,
             Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
         };
         let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
-        let ended = engine.deliver(meta, Some(&key), &mut typed).await;
-        handled::<R>(ended, typed.result, typed.seen, meta, Some(key))
+        let ended = engine.deliver(meta, key.as_ref(), &mut typed).await;
+        handled::<R>(ended, typed.result, typed.seen, meta, key)
     })
 }
 

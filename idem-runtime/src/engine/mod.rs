@@ -19,9 +19,8 @@ use std::time::Duration;
 
 use sqlx::Pool;
 
-use crate::error::{Error, Failure};
-use crate::handler::{Handler, HandlerMeta};
-use crate::outcome::Outcome;
+use crate::error::Error;
+use crate::handler::{Handled, Handler, HandlerMeta};
 use crate::registry::Registry;
 use crate::store::{CLAIM_WAIT, Isolation, Settings, Statements, Store, schema};
 use crate::tx::TxParam;
@@ -34,7 +33,6 @@ pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use setback::Stop;
-pub use unkeyed::{Unkeyed, run_unkeyed};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
@@ -116,7 +114,7 @@ impl<S: Store> Engine<S> {
     ///
     /// # Errors
     ///
-    /// As [`Failure`] says.
+    /// As [`Failure`](crate::Failure) says.
     ///
     /// # Cancel safety
     ///
@@ -124,11 +122,7 @@ impl<S: Store> Engine<S> {
     /// neither is. The connection is closed or cleaned, never reused as it is.
     ///
     /// An at-most-once handler has nothing that rolls back: dropped after it began, the rest of its effect is lost.
-    pub async fn handle<H: Handler<S>>(
-        &self,
-        message: &H::Message,
-        state: &H::State,
-    ) -> Result<Outcome<H::Ok>, Failure<H::Err>> {
+    pub async fn handle<H: Handler<S>>(&self, message: &H::Message, state: &H::State) -> Handled<H::Returned> {
         H::call(self, message, state).await
     }
 

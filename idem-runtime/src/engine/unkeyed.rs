@@ -3,50 +3,13 @@
 //! Nobody asks whether the event came before, and nothing can be looked up afterwards. What went wrong ends as a
 //! redelivery, which changes nothing.
 
-use futures_util::future::BoxFuture;
-
 use super::Engine;
-use super::body::{Attempt, Body, Typed, Verdict, handled};
-use super::codec::Forget;
+use super::body::{Body, Verdict};
 use super::deliver::Ended;
 use super::setback::{Setback, not_begun};
 use crate::clock::monotonic;
-use crate::handler::{Handled, HandlerMeta, HandlerResult};
+use crate::handler::HandlerMeta;
 use crate::store::Store;
-
-/// What generated code knows of a handler without a key beside its body.
-#[derive(Debug)]
-pub struct Unkeyed<E> {
-    /// The registered facts.
-    pub meta: &'static HandlerMeta,
-    /// Whether the body can be called more than once.
-    pub repeatable: bool,
-    /// Finds the database's error behind the handler's, through [`Cause`](super::Cause).
-    pub cause: fn(&E) -> Option<&sqlx::Error>,
-}
-
-/// Runs a handler's body in a transaction of its own, without a key. What a naturally idempotent function calls.
-///
-/// # Errors
-///
-/// As [`Failure`](crate::Failure) says.
-///
-/// # Cancel safety
-///
-/// Dropping the future rolls back. Dropped while the commit is under way, the effect is stored or it is not.
-pub fn run_unkeyed<'up, S, R, F>(engine: &'up Engine<S>, plan: Unkeyed<R::Err>, body: F) -> BoxFuture<'up, Handled<R>>
-where
-    S: Store,
-    R: HandlerResult<Ok: Send, Err: Send> + 'up,
-    F: for<'c, 't> FnMut(Attempt<'up, 'c, 't, S>) -> BoxFuture<'t, R> + Send + 'up,
-{
-    let Unkeyed { meta, repeatable, cause } = plan;
-    Box::pin(async move {
-        let mut typed = Typed::<R, F, Forget>::new(body, Forget, repeatable, cause);
-        let ended = engine.deliver(meta, None, &mut typed).await;
-        handled::<R>(ended, typed.result, None, meta, None)
-    })
-}
 
 impl<S: Store> Engine<S> {
     /// One run: one connection, one transaction, no key.

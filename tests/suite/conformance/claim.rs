@@ -76,10 +76,10 @@ async fn tally(_tx: &mut Transaction<'_, Sqlite>, order: &str, price: &i64) -> s
 }
 
 /// A consumer that knows nothing of the handler but its type.
-async fn consume<H, S>(engine: &idem_runtime::Engine<S>, message: &H::Message, state: &H::State) -> Option<H::Ok>
+async fn consume<H, S, T>(engine: &idem_runtime::Engine<S>, message: &H::Message, state: &H::State) -> Option<T>
 where
     S: idem_runtime::Store,
-    H: Handler<S, Err = sqlx::Error>,
+    H: Handler<S, Returned = sqlx::Result<T>>,
 {
     assert_eq!(H::META.message, "str");
     assert_eq!(engine.registry().get(H::META.name), Some(H::META));
@@ -96,10 +96,10 @@ pub(super) async fn a_handler_type_is_what_consumers_run<S: TestStore>(_: Arc<Db
         // Behind a pointer, as a router keeps it: the future must be `Send`.
         let task = tokio::spawn({
             let (engine, order) = (engine.clone(), order.clone());
-            async move { consume::<tally, Sqlite>(&engine, &order, &3).await }
+            async move { consume::<tally, Sqlite, _>(&engine, &order, &3).await }
         });
         assert_eq!(task.await.unwrap(), Some(21));
-        assert_eq!(consume::<tally, Sqlite>(&engine, &order, &3).await, None);
+        assert_eq!(consume::<tally, Sqlite, _>(&engine, &order, &3).await, None);
         assert_eq!(<tally as Handler<Sqlite>>::key(&order, &3).unwrap(), tally::key(&order, &3).ok());
     })
     .await;

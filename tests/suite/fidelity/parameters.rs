@@ -1,6 +1,6 @@
 //! Patterns, moved messages, states, connections and aliases.
 
-use idem_runtime::{Engine, Handler, idempotent};
+use idem_runtime::{Engine, Handler, HandlerResult, idempotent};
 use idem_tests::Db;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
@@ -121,7 +121,7 @@ mod idem_runtime_future {
 
 fn consumer<H>() -> Consumer
 where
-    H: Handler<Sqlite, Message = Paid, State = (), Ok: Send, Err: Send + std::fmt::Debug>,
+    H: Handler<Sqlite, Message = Paid, State = (), Returned: HandlerResult<Ok: Send, Err: Send + std::fmt::Debug>>,
 {
     Box::new(|engine, msg| Box::pin(async move { engine.handle::<H>(msg, &()).await.unwrap().is_applied() }))
 }

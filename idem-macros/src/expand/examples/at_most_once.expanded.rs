@@ -32,11 +32,7 @@ impl plot {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "plot",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "plot"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("plot"),
             ::idem_runtime::Semantics::AtMostOnce {
                 reason: "a late reading is worthless",
                 loss: "one reading in the chart",
@@ -54,8 +50,7 @@ const _: () = {
 impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> for plot {
     type Message = Reading;
     type State = Chart;
-    type Ok = <Result<(), ChartError> as ::idem_runtime::HandlerResult>::Ok;
-    type Err = <Result<(), ChartError> as ::idem_runtime::HandlerResult>::Err;
+    type Returned = Result<(), ChartError>;
     const META: &'static ::idem_runtime::HandlerMeta = plot::META;
     fn key(
         _message: &Self::Message,
@@ -73,7 +68,7 @@ impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> fo
         chart: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
-        ::idem_runtime::Handled<Result<(), ChartError>>,
+        ::idem_runtime::Handled<Self::Returned>,
     > {
         let _ = plot::<__IdemStore>;
         ::idem_runtime::__private::run_at_most_once(

@@ -54,11 +54,7 @@ impl charge {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "charge",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "charge"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("charge"),
             ::idem_runtime::Semantics::Idempotent,
         )
         .describe("Charges the card.", "Order")
@@ -100,8 +96,7 @@ impl ::idem_runtime::Handler<
 > for charge {
     type Message = Order;
     type State = Stripe;
-    type Ok = <Result<(), Error> as ::idem_runtime::HandlerResult>::Ok;
-    type Err = <Result<(), Error> as ::idem_runtime::HandlerResult>::Err;
+    type Returned = Result<(), Error>;
     const META: &'static ::idem_runtime::HandlerMeta = charge::META;
     fn key(
         message: &Self::Message,
@@ -121,22 +116,22 @@ impl ::idem_runtime::Handler<
         stripe: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
-        ::idem_runtime::Handled<Result<(), Error>>,
+        ::idem_runtime::Handled<Self::Returned>,
     > {
         let _ = charge;
         #[allow(unused_imports)]
-        use ::idem_runtime::__private::{
-            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-        };
+        use ::idem_runtime::__private::via::*;
         let __idem_key = charge::key(msg, stripe);
-        let __idem_plan = ::idem_runtime::__private::Plan {
-            meta: charge::META,
-            key: __idem_key,
-            repeatable: true,
-            cause: |
-                __idem_error: &<Result<(), Error> as ::idem_runtime::HandlerResult>::Err|
-            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-        };
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            Result<(), Error>,
+        >::keyed(
+            charge::META,
+            __idem_key,
+            true,
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
         ::idem_runtime::__private::run(
             engine,
             __idem_plan,

@@ -54,11 +54,7 @@ impl credit {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "credit",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "credit"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("credit"),
             ::idem_runtime::Semantics::Idempotent,
         )
         .describe("Credits the order.", "Paid")
@@ -87,8 +83,7 @@ impl ::idem_runtime::Handler<
 > for credit {
     type Message = Paid;
     type State = ();
-    type Ok = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Ok;
-    type Err = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err;
+    type Returned = Result<(), sqlx::Error>;
     const META: &'static ::idem_runtime::HandlerMeta = credit::META;
     fn key(
         message: &Self::Message,
@@ -108,25 +103,22 @@ impl ::idem_runtime::Handler<
         _state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
-        ::idem_runtime::Handled<Result<(), sqlx::Error>>,
+        ::idem_runtime::Handled<Self::Returned>,
     > {
         let _ = credit;
         #[allow(unused_imports)]
-        use ::idem_runtime::__private::{
-            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-        };
+        use ::idem_runtime::__private::via::*;
         let __idem_key = credit::key(msg);
-        let __idem_plan = ::idem_runtime::__private::Plan {
-            meta: credit::META,
-            key: __idem_key,
-            repeatable: true,
-            cause: |
-                __idem_error: &<Result<
-                    (),
-                    sqlx::Error,
-                > as ::idem_runtime::HandlerResult>::Err|
-            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-        };
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            Result<(), sqlx::Error>,
+        >::keyed(
+            credit::META,
+            __idem_key,
+            true,
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
         ::idem_runtime::__private::run(
             engine,
             __idem_plan,

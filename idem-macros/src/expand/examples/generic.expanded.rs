@@ -23,21 +23,16 @@ where
     M: Order + Sync,
 {
     #[allow(unused_imports)]
-    use ::idem_runtime::__private::{
-        ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-    };
+    use ::idem_runtime::__private::via::*;
     let __idem_key = credit::key::<DB, M>(msg, accounts);
-    let __idem_plan = ::idem_runtime::__private::Plan {
-        meta: credit::META,
-        key: __idem_key,
-        repeatable: true,
-        cause: |
-            __idem_error: &<Result<
-                (),
-                sqlx::Error,
-            > as ::idem_runtime::HandlerResult>::Err|
-        { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-    };
+    let __idem_plan = ::idem_runtime::__private::Plan::<
+        Result<(), sqlx::Error>,
+    >::keyed(
+        credit::META,
+        __idem_key,
+        true,
+        |__idem_error| (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error(),
+    );
     ::idem_runtime::__private::run(
             engine,
             __idem_plan,
@@ -88,11 +83,7 @@ impl credit {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "credit",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "credit"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("credit"),
             ::idem_runtime::Semantics::Idempotent,
         )
         .describe("", "M")

@@ -22,11 +22,7 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
     ) -> ::idem_runtime::Handled<anyhow::Result<i64>> {
         const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
                 "accounts.credit",
-                ::idem_runtime::Place::new(
-                    ::core::concat!(::core::module_path!(), "::", "credit"),
-                    ::core::file!(),
-                    ::core::line!(),
-                ),
+                ::idem_runtime::__private::place!("credit"),
                 ::idem_runtime::Semantics::Idempotent,
             )
             .pinned()
@@ -38,9 +34,7 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
             ::idem_runtime::__private::Registered(__IDEM_META)
         }
         #[allow(unused_imports)]
-        use ::idem_runtime::__private::{
-            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-        };
+        use ::idem_runtime::__private::via::*;
         let __idem_key = {
             #[allow(unused_variables)]
             let msg = msg;
@@ -54,16 +48,16 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
                 .clone_fn();
             ::idem_runtime::__private::Owned::new(self, __idem_clone)
         };
-        let __idem_plan = ::idem_runtime::__private::Plan {
-            meta: __IDEM_META,
-            key: __idem_key,
-            repeatable: true && __idem_slot0.is_repeatable(),
-            cause: |
-                __idem_error: &<anyhow::Result<
-                    i64,
-                > as ::idem_runtime::HandlerResult>::Err|
-            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-        };
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            anyhow::Result<i64>,
+        >::keyed(
+            __IDEM_META,
+            __idem_key,
+            true && __idem_slot0.is_repeatable(),
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
         ::idem_runtime::__private::run(
                 engine,
                 __idem_plan,

@@ -21,26 +21,23 @@ async fn credit(
     __idem_arg0: Paid,
 ) -> billing::idem_runtime::Handled<Result<Receipt, Error>> {
     #[allow(unused_imports)]
-    use billing::idem_runtime::__private::{
-        ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-    };
+    use billing::idem_runtime::__private::via::*;
     let __idem_key = credit::key(&__idem_arg0);
     let mut __idem_slot0 = {
         let __idem_clone = (&&billing::idem_runtime::__private::CloneProbe(&__idem_arg0))
             .clone_fn();
         billing::idem_runtime::__private::Owned::new(__idem_arg0, __idem_clone)
     };
-    let __idem_plan = billing::idem_runtime::__private::Plan {
-        meta: credit::META,
-        key: __idem_key,
-        repeatable: true && __idem_slot0.is_repeatable(),
-        cause: |
-            __idem_error: &<Result<
-                Receipt,
-                Error,
-            > as billing::idem_runtime::HandlerResult>::Err|
-        { (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-    };
+    let __idem_plan = billing::idem_runtime::__private::Plan::<
+        Result<Receipt, Error>,
+    >::keyed(
+        credit::META,
+        __idem_key,
+        true && __idem_slot0.is_repeatable(),
+        |__idem_error| {
+            (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+        },
+    );
     billing::idem_runtime::__private::run(
             engine,
             __idem_plan,
@@ -93,11 +90,7 @@ impl credit {
 const _: () = {
     const __IDEM_META: &billing::idem_runtime::HandlerMeta = &billing::idem_runtime::HandlerMeta::new(
             "credit",
-            billing::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "credit"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            billing::idem_runtime::__private::place!("credit"),
             billing::idem_runtime::Semantics::Idempotent,
         )
         .describe("", "Paid")

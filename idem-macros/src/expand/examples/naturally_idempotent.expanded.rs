@@ -38,11 +38,7 @@ impl price {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "price",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "price"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("price"),
             ::idem_runtime::Semantics::NaturallyIdempotent {
                 reason: "sets the price to the message's value",
             },
@@ -61,8 +57,7 @@ impl ::idem_runtime::Handler<
 > for price {
     type Message = Priced;
     type State = ();
-    type Ok = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Ok;
-    type Err = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err;
+    type Returned = Result<(), sqlx::Error>;
     const META: &'static ::idem_runtime::HandlerMeta = price::META;
     fn key(
         _message: &Self::Message,
@@ -82,26 +77,24 @@ impl ::idem_runtime::Handler<
         _state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
-        ::idem_runtime::Handled<Result<(), sqlx::Error>>,
+        ::idem_runtime::Handled<Self::Returned>,
     > {
         let _ = price;
         #[allow(unused_imports)]
-        use ::idem_runtime::__private::{
-            ViaAsRef as _, ViaClone as _, ViaError as _, ViaMove as _, ViaNone as _,
-        };
-        let __idem_plan = ::idem_runtime::__private::Unkeyed {
-            meta: price::META,
-            repeatable: true,
-            cause: |
-                __idem_error: &<Result<
-                    (),
-                    sqlx::Error,
-                > as ::idem_runtime::HandlerResult>::Err|
-            { (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error() },
-        };
-        ::idem_runtime::__private::run_unkeyed(
+        use ::idem_runtime::__private::via::*;
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            Result<(), sqlx::Error>,
+        >::unkeyed(
+            price::META,
+            true,
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
+        ::idem_runtime::__private::run(
             engine,
             __idem_plan,
+            ::idem_runtime::__private::Forget,
             move |__idem_attempt| {
                 ::idem_runtime::__private::Box::pin(
                     price::apply_in(__idem_attempt.tx(), msg),

@@ -53,11 +53,7 @@ impl credit {
 const _: () = {
     const __IDEM_META: &::idem_runtime::HandlerMeta = &::idem_runtime::HandlerMeta::new(
             "credit",
-            ::idem_runtime::Place::new(
-                ::core::concat!(::core::module_path!(), "::", "credit"),
-                ::core::file!(),
-                ::core::line!(),
-            ),
+            ::idem_runtime::__private::place!("credit"),
             ::idem_runtime::Semantics::Idempotent,
         )
         .describe("", "Paid")
@@ -73,8 +69,7 @@ impl ::idem_runtime::Handler<
 > for credit {
     type Message = Paid;
     type State = ();
-    type Ok = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Ok;
-    type Err = <Result<(), sqlx::Error> as ::idem_runtime::HandlerResult>::Err;
+    type Returned = Result<(), sqlx::Error>;
     const META: &'static ::idem_runtime::HandlerMeta = credit::META;
     fn key(
         message: &Self::Message,
@@ -94,7 +89,7 @@ impl ::idem_runtime::Handler<
         _state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
-        ::idem_runtime::Handled<Result<(), sqlx::Error>>,
+        ::idem_runtime::Handled<Self::Returned>,
     > {
         let _ = credit;
         ::core::unimplemented!()
