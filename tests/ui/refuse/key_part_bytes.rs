@@ -5,9 +5,8 @@ use sqlx::{Sqlite, Transaction};
 
 struct Paid {
     order_id: String,
-    kind: Option<String>,
-    cents: f64,
     body: Vec<u8>,
+    digest: [u8; 32],
 }
 
 #[idempotent(key(msg.order_id, msg.body), retention = "7d")]
@@ -19,6 +18,18 @@ async fn native(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx
 #[idempotent(key = "msg.order_id, msg.body", retention = "7d")]
 async fn text(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
     let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.digest), retention = "7d")]
+async fn digest(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(body), retention = "7d")]
+async fn raw(tx: &mut Transaction<'_, Sqlite>, body: &[u8]) -> Result<(), sqlx::Error> {
+    let _ = (tx, body);
     Ok(())
 }
 
