@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod derive;
 mod diag;
 mod duration;
 mod expand;
@@ -29,6 +30,12 @@ use crate::handler::Handler;
 #[proc_macro_attribute]
 pub fn idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     transform(args.into(), &item.into()).into()
+}
+
+#[doc = include_str!("derive/key_part.md")]
+#[proc_macro_derive(KeyPart, attributes(key))]
+pub fn key_part(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    derive::key_part(item.into()).into()
 }
 
 /// The attribute on token streams, which unit tests can make.

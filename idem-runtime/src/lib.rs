@@ -24,7 +24,7 @@ pub mod __private;
 pub use engine::{Engine, EngineBuilder, EngineFor};
 pub use error::{Error, ErrorKind, Failed, Failure};
 pub use handler::{Allowed, External, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics, Window};
-pub use idem_macros::idempotent;
+pub use idem_macros::{KeyPart, idempotent};
 pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyPart, Part, by_display, byte_id};
 pub use outcome::{Outcome, Seen, Settle};
 pub use registry::Registry;
