@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod derive;
 mod diag;
 mod duration;
 mod expand;
@@ -44,6 +45,12 @@ pub fn at_most_once(args: proc_macro::TokenStream, item: proc_macro::TokenStream
 #[proc_macro_attribute]
 pub fn naturally_idempotent(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     transform(Semantics::NaturallyIdempotent, args.into(), &item.into()).into()
+}
+
+#[doc = include_str!("derive/key_part.md")]
+#[proc_macro_derive(KeyPart, attributes(key))]
+pub fn key_part(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    derive::key_part(item.into()).into()
 }
 
 /// The attribute on token streams, which unit tests can make.

@@ -25,4 +25,8 @@ mod docs {
     /// The attribute's reference, whose examples its own crate cannot run.
     #[doc = include_str!("../../idem-macros/src/idempotent.md")]
     mod idempotent {}
+
+    /// And the derive's.
+    #[doc = include_str!("../../idem-macros/src/derive/key_part.md")]
+    mod key_part {}
 }

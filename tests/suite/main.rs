@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "test names say what they test")]
 
 mod conformance;
+mod derived_parts;
 mod fidelity;
 mod key_vectors;
 #[cfg(feature = "servers")]

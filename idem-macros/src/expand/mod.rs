@@ -10,7 +10,7 @@ mod documentation;
 mod implementation;
 mod key;
 mod meta;
-mod paths;
+pub(crate) mod paths;
 mod run;
 #[cfg(test)]
 mod tests;
