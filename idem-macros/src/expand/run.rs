@@ -1,9 +1,9 @@
 //! What the wrapper does: makes the key, and hands everything to the runtime.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 
-use super::{Declaration, local};
+use super::{Declaration, at, local};
 
 /// A value on its way through the wrapper into the body.
 struct Argument {
@@ -75,10 +75,12 @@ impl Declaration<'_> {
         } else {
             (local("unkeyed"), None, None)
         };
+        // At the result's type, where it is blamed if it is none.
+        let plan_of = quote_spanned!(at(output)=> #private::Plan::<#output>::#keyed);
         quote! {
             #make_key
             #(#keep)*
-            let #plan = #private::Plan::<#output>::#keyed(
+            let #plan = #plan_of(
                 #meta, #key true #(&& #slots.is_repeatable())*, |#error| (&&&#private::Cause(#error)).sqlx_error(),
             );
         }
