@@ -1,6 +1,7 @@
 //! Effects outside the database, which no rollback undoes.
 
 use proc_macro2::{Ident, Span};
+use syn::LitStr;
 
 use super::reason::is_thin;
 use super::window::{Sum, seconds};
@@ -113,7 +114,7 @@ fn refuse_short_provider_window(args: &Args, Given { value, .. }: &Given<Externa
         return;
     };
     if window < sum.secs {
-        let provider = value.provider.as_ref().map_or_else(|| "provider".to_owned(), |name| name.value());
+        let provider = value.provider.as_ref().map_or_else(|| "provider".to_owned(), LitStr::value);
         errors.refuse(
             text.span(),
             format_args!(

@@ -20,7 +20,7 @@ pub(super) fn refuse(part: &Expr, at: Place<'_>, errors: &Errors) -> bool {
     } else if let Some(span) = find.awaited {
         refuse_await(span, at, errors);
     } else if let Some(computed) = find.computed {
-        refuse_computed_part(computed, at, errors);
+        refuse_computed_part(&computed, at, errors);
     } else {
         return true;
     }
@@ -58,8 +58,8 @@ fn refuse_await(span: Span, at: Place<'_>, errors: &Errors) {
 }
 
 /// The catalog prints the key, and a reader must see at a glance what it is made of.
-fn refuse_computed_part(computed: Computed, at: Place<'_>, errors: &Errors) {
-    let Computed { what, joins, at: span } = computed;
+fn refuse_computed_part(computed: &Computed, at: Place<'_>, errors: &Errors) {
+    let Computed { what, joins, at: span } = *computed;
     let (help, why) = if joins {
         (
             "give both as parts of their own: `key(msg.order_id, msg.kind)`",
