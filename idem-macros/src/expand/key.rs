@@ -22,7 +22,7 @@ impl Declaration<'_> {
         let (ident, key) = (Ident::new("key", sig.ident.span()), self.key());
         quote! {
             /// The key of the message's event.
-            #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+            #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes, non_snake_case)]
             #[allow(clippy::all, clippy::pedantic)]
             #vis fn #ident #generics (
                 #(#params),*
@@ -86,7 +86,7 @@ fn key_pattern(param: &Param<'_>) -> Pat {
     impl VisitMut for Borrowing {
         fn visit_pat_ident_mut(&mut self, pat: &mut PatIdent) {
             pat.mutability = None;
-            pat.by_ref = None;
+            pat.by_ref = pat.by_ref.filter(|_| self.keep_references);
             visit_mut::visit_pat_ident_mut(self, pat);
         }
 
