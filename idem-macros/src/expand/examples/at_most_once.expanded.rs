@@ -59,9 +59,10 @@ impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> fo
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = plot::<__IdemStore>;
         ::core::result::Result::Ok(::core::option::Option::None)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<__IdemStore>,
         msg: &'a Self::Message,
@@ -70,7 +71,6 @@ impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> fo
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = plot::<__IdemStore>;
         ::idem_runtime::__private::run_at_most_once(
             engine,
             plot::META,

@@ -5,6 +5,7 @@
 Runs in a transaction for every delivery: applying an event again changes nothing.
 
 - handler name: `price`
+- redelivery window: not declared
 - reason: sets the price to the message's value
 
 # Errors
@@ -66,27 +67,26 @@ impl ::idem_runtime::Handler<
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = price;
         ::core::result::Result::Ok(::core::option::Option::None)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<
             <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
         >,
         msg: &'a Self::Message,
-        _state: &'a Self::State,
+        _no_state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = price;
         #[allow(unused_imports)]
         use ::idem_runtime::__private::via::*;
         let __idem_plan = ::idem_runtime::__private::Plan::<
             Result<(), sqlx::Error>,
         >::unkeyed(
             price::META,
-            true,
             |__idem_error| {
                 (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
             },
