@@ -27,9 +27,9 @@ async fn digest(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx
     Ok(())
 }
 
-#[idempotent(key(body), retention = "7d")]
-async fn raw(tx: &mut Transaction<'_, Sqlite>, body: &[u8]) -> Result<(), sqlx::Error> {
-    let _ = (tx, body);
+#[idempotent(key(number), retention = "7d")]
+async fn raw(tx: &mut Transaction<'_, Sqlite>, number: &[u8]) -> Result<(), sqlx::Error> {
+    let _ = (tx, number);
     Ok(())
 }
 
