@@ -59,7 +59,11 @@ impl Declaration<'_> {
         if !has_type || !can_be_named(self.output) {
             return None;
         }
-        let types: Vec<_> = self.params.iter().map(|param| param.borrowed().filter(|ty| can_be_named(ty) && !is_static(param.ty))).collect();
+        let types: Vec<_> = self
+            .params
+            .iter()
+            .map(|param| param.borrowed().filter(|ty| can_be_named(ty) && !is_static(param.ty)))
+            .collect();
         match types[..] {
             [Some(message)] => Some((bare(message), None)),
             [Some(message), Some(state)] => Some((bare(message), Some(bare(state)))),
