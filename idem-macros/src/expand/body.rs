@@ -22,7 +22,7 @@ impl Declaration<'_> {
         let body = self.body(Ident::new(self.body_name(), sig.ident.span()));
         quote! {
             #[doc = #doc]
-            #[allow(non_camel_case_types)]
+            #[allow(non_camel_case_types, missing_copy_implementations, missing_debug_implementations)]
             #vis enum #name {}
 
             #quiet

@@ -43,7 +43,7 @@ impl Declaration<'_> {
             return quote!(#key #generics(#(#arguments),*));
         }
         let (patterns, key) = (self.params.iter().map(key_pattern), self.key());
-        quote!({ #(#[allow(unused_variables)] let #patterns = #arguments;)* #key })
+        quote!({ #(#[allow(unused_variables, clippy::shadow_same)] let #patterns = #arguments;)* #key })
     }
 
     /// The expression that makes the key of what the parameters' patterns bind.
