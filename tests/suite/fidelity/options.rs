@@ -88,6 +88,7 @@ async fn allowed(tx: &mut Tx<'_>, msg: Exam) -> sqlx::Result<()> {
 /// Sets the price.
 #[naturally_idempotent(
     reason = "sets the price to the message's value",
+    redelivery(broker = "30m"),
     external(provider = "shop", guard = provider_key, window = "1h", risk = "the price is sent again"),
     name = "options.natural"
 )]
@@ -155,7 +156,8 @@ fn handlers_without_a_key_show_why_they_have_none() {
     let meta = registered("options.natural");
     assert_eq!(meta, natural::META);
     assert_eq!(meta.semantics, Semantics::NaturallyIdempotent { reason: "sets the price to the message's value" });
-    assert_eq!((meta.key, meta.retention, meta.policy, meta.redelivery), (&[][..], None, None, &[][..]));
+    assert_eq!((meta.key, meta.retention, meta.policy), (&[][..], None, None));
+    assert_eq!(windows(meta), [("broker", "30m".into())]);
     assert_eq!((meta.summary, meta.message), ("Sets the price.", "Paid"));
     let [External { provider: "shop", window: Some(window), .. }] = meta.external else { panic!("{meta:?}") };
     assert_eq!(*window, Retention::hours(1));

@@ -49,6 +49,7 @@ async fn once(_id: &str) -> Result<(), sqlx::Error> {
 
 #[naturally_idempotent(
     reason = "sets the price to the message's value",
+    redelivery(broker = "30m"),
     external(provider = "shop", guard = provider_key, window = "1h", risk = "the price is sent again")
 )]
 async fn natural(_tx: &mut Transaction<'_, Sqlite>, _id: &str) -> Result<(), sqlx::Error> {
