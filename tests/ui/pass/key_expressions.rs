@@ -66,6 +66,6 @@ fn main() {
         source: [127, 0, 0, 1].into(),
     };
     assert_eq!(native::key(&msg), in_a_string::key(&msg));
-    assert_eq!(native::key(&msg).unwrap().as_str(), "1/i:7/s:p/i:-1/i:3/s:t/b:1");
+    assert_eq!(native::key(&msg).unwrap().as_str(), "1/i:7/s:p/i:-1/i:3/c:t/b:true");
     assert!(others::key(&msg).is_ok());
 }
