@@ -71,7 +71,8 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     }
     refuse_missing_key(args, errors);
     refuse_empty_key(args, errors);
-    let (known, allowances) = (handler.bindings(), Allowances::of(&args.allow));
+    let known: BTreeSet<String> = handler.bindings().iter().map(ToString::to_string).collect();
+    let allowances = Allowances::of(&args.allow);
     let judge = Judge { known: &known, allowances: &allowances, errors };
     if ["key", "fingerprint", "occurred_at"].iter().any(|option| args.mentions(option)) {
         allowances.overlook();
