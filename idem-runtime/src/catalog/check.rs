@@ -88,9 +88,9 @@ impl Catalog {
         let mut pending = Pending::of(&file.pending);
         let mut forgetful = renamed(file, &code);
         forgetful.extend(keys_changed(file, &code));
-        let (acknowledged, mut drifts): (Vec<_>, Vec<_>) = forgetful.into_iter().partition(|drift| pending.take(drift));
+        let mut drifts: Vec<_> = forgetful.into_iter().filter(|drift| !pending.take(drift)).collect();
         drifts.extend(pending.unused());
-        let changes = changes(file, &code, &pending, &acknowledged);
+        let changes = changes(file, &code, &pending);
         if !changes.is_empty() {
             drifts.push(Drift::Stale { changes });
         }
@@ -130,6 +130,10 @@ impl<'a> Pending<'a> {
         };
         self.used.insert(handler.clone(), self.unused.swap_remove(found));
         true
+    }
+
+    fn note(&self, handler: &str) -> Option<Note> {
+        self.used.get(handler).map(|used| Note::Acknowledged { text: used.text.clone() })
     }
 
     fn unused(&self) -> impl Iterator<Item = Drift> {
@@ -190,39 +194,30 @@ fn keys_changed(file: &Committed, code: &Committed) -> Vec<Drift> {
 }
 
 /// What else the file says than the code.
-fn changes(file: &Committed, code: &Committed, pending: &Pending<'_>, acknowledged: &[Drift]) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for (name, section) in &file.handlers {
-        let lines = |section: &Section| section.lines.clone();
+fn changes(file: &Committed, code: &Committed, pending: &Pending<'_>) -> Vec<Change> {
+    let (none, mut changes) = (Vec::new(), Vec::new());
+    for (name, Section { record, lines }) in &file.handlers {
         match code.handlers.get(name) {
-            None => changes.push(change(name, vec![Note::Gone], lines(section), Vec::new())),
-            Some(now) if now.record != section.record || now.lines != section.lines => {
-                let mut notes = notes(&section.record, &now.record);
+            None => changes.push(change(name, vec![Note::Gone], lines, &none)),
+            Some(now) if now.record != *record || now.lines != *lines => {
+                let mut notes = notes(record, &now.record);
+                notes.extend(pending.note(name));
                 if notes.is_empty() {
                     notes.push(Note::Edited);
                 }
-                let (removed, added) = (only(&section.lines, &now.lines), only(&now.lines, &section.lines));
-                changes.push(change(name, notes, removed, added));
+                changes.push(change(name, notes, lines, &now.lines));
             }
             Some(_) => {}
         }
     }
-    for record in missing_from(file, code) {
-        let lines = code.handlers.get(&record.name).map(|section| section.lines.clone());
-        changes.push(change(&record.name, vec![Note::New], Vec::new(), lines.unwrap_or_default()));
+    for (name, section) in code.handlers.iter().filter(|(name, _)| !file.handlers.contains_key(*name)) {
+        let notes = std::iter::once(Note::New).chain(pending.note(name)).collect();
+        changes.push(change(name, notes, &none, &section.lines));
     }
-    for change in &mut changes {
-        change.removed.retain(|line| is_readable(line));
-        change.added.retain(|line| is_readable(line));
-        let text = pending.used.get(&change.handler).map(|used| used.text.clone());
-        change.notes.extend(text.map(|text| Note::Acknowledged { text }));
-    }
-    debug_assert!(acknowledged.is_empty() || !changes.is_empty(), "an acknowledged change is a change");
     // The summary follows from the handlers.
     if changes.is_empty() && (file.head != code.head || !file.tail.is_empty()) {
-        let mut removed = only(&file.head, &code.head);
-        removed.extend(file.tail.iter().cloned());
-        changes.push(change("", vec![Note::Edited], removed, only(&code.head, &file.head)));
+        let head: Vec<_> = file.head.iter().chain(&file.tail).cloned().collect();
+        changes.push(change("", vec![Note::Edited], &head, &code.head));
     }
     changes.sort_by(|a, b| a.handler.cmp(&b.handler));
     changes
@@ -233,8 +228,8 @@ fn is_readable(line: &str) -> bool {
     !line.starts_with("<a id=") && !line.starts_with("## ")
 }
 
-fn change(handler: &str, notes: Vec<Note>, removed: Vec<String>, added: Vec<String>) -> Change {
-    Change { handler: handler.to_owned(), notes, removed, added }
+fn change(handler: &str, notes: Vec<Note>, was: &[String], is: &[String]) -> Change {
+    Change { handler: handler.to_owned(), notes, removed: only(was, is), added: only(is, was) }
 }
 
 fn notes(was: &Record, is: &Record) -> Vec<Note> {
@@ -257,7 +252,7 @@ fn notes(was: &Record, is: &Record) -> Vec<Note> {
     notes
 }
 
-/// The lines that the other side has not, or not as often.
+/// The readable lines that the other side has not, or not as often.
 fn only(lines: &[String], other: &[String]) -> Vec<String> {
     let mut rest: Vec<&String> = other.iter().collect();
     let mut only = Vec::new();
@@ -266,7 +261,8 @@ fn only(lines: &[String], other: &[String]) -> Vec<String> {
             Some(found) => {
                 rest.swap_remove(found);
             }
-            None => only.push(line.clone()),
+            None if is_readable(line) => only.push(line.clone()),
+            None => {}
         }
     }
     only

@@ -171,7 +171,7 @@ impl Drift {
     /// How an acknowledgement of the change begins, up to its reason.
     pub(super) fn sentence(&self) -> Option<String> {
         let sentence = match self {
-            Self::Renamed { from, to, .. } => format!("handler `{from}` renamed to `{to}`{ON_PURPOSE}"),
+            Self::Renamed { from, to, .. } => format!("name of `{from}` changed to `{to}`{ON_PURPOSE}"),
             Self::KeyChanged { handler, was, is, .. } => {
                 let is = if is.is_empty() { NO_KEY.to_owned() } else { format!("`{is}`") };
                 format!("key of `{handler}` changed from `{was}` to {is}{ON_PURPOSE}")

@@ -127,11 +127,13 @@ impl Kind {
     }
 }
 
-pub(super) const fn guard_text(guard: Guard) -> &'static str {
+/// What keeps an effect of such a handler from happening twice.
+pub(super) const fn guard_text(guard: Guard, handler: Kind) -> &'static str {
     match guard {
         Guard::ProviderKey => "the provider is given an idempotency key",
         Guard::Lookup => "the provider is asked first whether it has happened",
         Guard::Outbox => "written in the transaction, sent after the commit",
+        Guard::None if matches!(handler, Kind::AtMostOnce) => "none, since the handler never runs twice",
         Guard::None => "none: it happens again with every redelivery",
     }
 }

@@ -41,6 +41,10 @@ pub(super) const FIGURE_COLUMNS: [&str; 9] = [
     "keys per day",
     "expected storage",
 ];
+/// The labels of what the page shows in place of a picture.
+pub(super) const IS_IN_BOX: [&str; 2] = ["reason", "lost on failure"];
+/// What follows a length that is missing.
+pub(super) const SHORT: &str = " too short";
 /// What stands where nothing is known or nothing is to be said.
 pub(super) const NONE: &str = "–";
 
@@ -64,12 +68,13 @@ pub(super) fn facts(entry: &Entry) -> Vec<Fact<'_>> {
         facts.push(fact("message", [code(entry.message)]));
     }
     facts.push(semantics(entry.semantics));
-    facts.extend(entry.reason.map(|reason| fact("reason", [text(reason)])));
-    facts.extend(entry.loss.map(|loss| fact("lost on failure", [text(loss)])));
+    let [reason, loss] = IS_IN_BOX;
+    facts.extend(entry.reason.map(|text| fact(reason, [Span::Text(text.into())])));
+    facts.extend(entry.loss.map(|text| fact(loss, [Span::Text(text.into())])));
     if entry.has_key() {
         facts.extend(key_facts(entry));
     }
-    facts.extend(entry.external.iter().map(external));
+    facts.extend(entry.external.iter().map(|effect| external(effect, entry.semantics)));
     facts.extend(
         entry.exceptions.iter().map(|exception| {
             fact("exception", [code(exception.category), text(" is allowed: "), text(exception.reason)])
@@ -130,8 +135,8 @@ fn key_facts(entry: &Entry) -> Vec<Fact<'_>> {
 pub(super) const UNDECLARED: &str =
     "not declared, so nothing shows that the retention is longer than the time after which an event can come again";
 
-fn external(effect: &Effect) -> Fact<'_> {
-    let mut value = vec![text(effect.provider), text("; guard: "), text(guard_text(effect.guard))];
+fn external(effect: &Effect, handler: Kind) -> Fact<'_> {
+    let mut value = vec![text(effect.provider), text("; guard: "), text(guard_text(effect.guard, handler))];
     value.extend(
         effect.window_secs.map(|secs| text(format!("; recognises a repeated key for {}", length::exact(secs)))),
     );
@@ -170,7 +175,7 @@ pub(super) fn slack(entry: &Entry) -> Option<String> {
 
 fn signed(secs: i64) -> String {
     let length = length::exact(secs.unsigned_abs());
-    if secs < 0 { format!("{length} too short") } else { length }
+    if secs < 0 { format!("{length}{SHORT}") } else { length }
 }
 
 /// The summary's cells after the handler's name.
@@ -222,7 +227,7 @@ pub(super) fn figure_cells(measured: &Measured<'_>) -> [String; 8] {
 
 fn coarse(secs: i64) -> String {
     let length = length::about(std::time::Duration::from_secs(secs.unsigned_abs()));
-    if secs < 0 { format!("{length} too short") } else { length }
+    if secs < 0 { format!("{length}{SHORT}") } else { length }
 }
 
 /// Whether a character would hide or reorder others: control characters, and those that turn the text's direction.

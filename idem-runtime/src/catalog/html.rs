@@ -99,7 +99,7 @@ fn figures(measured: &[Measured<'_>]) -> Markup {
                                 code { (visible(row.handler)) }
                                 @if row.orphaned { " (orphaned)" }
                             }
-                            @for cell in facts::figure_cells(row) { td { (cell) } }
+                            @for cell in facts::figure_cells(row) { td.short[cell.ends_with(facts::SHORT)] { (cell) } }
                         }
                     }
                 }
@@ -147,10 +147,10 @@ fn reason(entry: &Entry) -> Markup {
     }
 }
 
-/// Lines with one label stand together.
+/// Lines with one label stand together. What the handler's box says already is left out.
 fn grouped(entry: &Entry) -> Vec<(&'static str, Vec<Vec<Span<'_>>>)> {
     let mut groups: Vec<(&'static str, Vec<Vec<Span<'_>>>)> = Vec::new();
-    for fact in facts::facts(entry) {
+    for fact in facts::facts(entry).into_iter().filter(|fact| !facts::IS_IN_BOX.contains(&fact.label)) {
         match groups.last_mut() {
             Some((label, values)) if *label == fact.label => values.push(fact.value),
             _ => groups.push((fact.label, vec![fact.value])),

@@ -222,8 +222,7 @@ fn undeclared(to: f64) -> Markup {
 fn window(provider: &str, secs: u64, row: f64, scale: Scale) -> Markup {
     let y = TOP + row * ROW;
     let (to, is_cut) = (scale.x(secs), !scale.shows(secs));
-    let text = length::exact(secs);
-    let text = if is_cut { format!("{text} →") } else { text };
+    let text = format!("provider's window {}{}", length::exact(secs), if is_cut { " →" } else { "" });
     let bar = Bar { class: "window".into(), from: LEFT, to, y, text: &text };
     html! {
         (row_name(provider, row))
@@ -237,7 +236,7 @@ fn axis(scale: Scale, bottom: f64) -> Markup {
         @for secs in scale.ticks() {
             @let x = At(scale.x(secs));
             line.grid x1=(x) y1=(At(TOP - 4.0)) x2=(x) y2=(At(bottom)) {}
-            text.tick x=(x) y=(At(bottom + 16.0)) { (length::exact(secs)) }
+            text.tick x=(x) y=(At(bottom + 16.0)) { @if secs == 0 { "0" } @else { (length::exact(secs)) } }
         }
         line.axis x1=(At(LEFT)) y1=(At(bottom)) x2=(At(RIGHT)) y2=(At(bottom)) {}
     }

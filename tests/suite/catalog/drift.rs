@@ -67,7 +67,7 @@ fn a_renamed_function_is_caught_and_not_blessed() {
     for part in [
         "every key of `ship_order` in the window of 3d would be forgotten",
         "`name = \"ship_order\"`",
-        "<!-- idem: handler `ship_order` renamed to `send_order` on purpose: REASON -->",
+        "<!-- idem: name of `ship_order` changed to `send_order` on purpose: REASON -->",
     ] {
         assert!(text.contains(part), "{text}");
     }
