@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Catalog;
 use super::drift::Drift;
-use crate::registry::Registry;
+use crate::registry::{Registered, Registry};
 
 /// Set to `1`, it has the file written instead of compared.
 const BLESS: &str = "IDEM_BLESS";
@@ -51,7 +51,7 @@ macro_rules! assert_catalog {
 pub fn assert_catalog(package: &str, path: &Path) {
     let registry = match Registry::load() {
         Ok(registry) => registry,
-        Err(error) => panic!("catalog `{}`: {error}", path.display()),
+        Err(error) => panic!("catalog `{0}`: {error}{1}", path.display(), help(path)),
     };
     let catalog = Catalog::of(&registry);
     let file = Path::new(package).join(path);
@@ -59,6 +59,14 @@ pub fn assert_catalog(package: &str, path: &Path) {
     let drifts =
         if is_blessed { catalog.bless_file(&file).err().unwrap_or_default() } else { catalog.drifts_of_file(&file) };
     assert!(drifts.is_empty(), "catalog `{}`: {}", path.display(), Texts(&drifts));
+}
+
+/// What to do where no handler is linked.
+fn help(path: &Path) -> String {
+    if inventory::iter::<Registered>().next().is_some() {
+        return String::new();
+    }
+    format!("\nhelp: name the crates that hold them: `assert_catalog!(\"{}\", crates = [that_crate])`", path.display())
 }
 
 struct Texts<'a>(&'a [Drift]);

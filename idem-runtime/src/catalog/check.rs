@@ -1,6 +1,6 @@
 //! Comparing a committed catalog with the code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -141,20 +141,19 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Handlers that are gone, and have a successor in the code. One that keeps no key has nothing to forget.
+/// Handlers that are gone, and have a successor in the code. One that keeps no key has nothing to forget, and a successor
+/// that is naturally idempotent needs none.
 fn renamed(file: &Committed, code: &Committed) -> Vec<Drift> {
     let gone = missing_from(code, file).filter(|record| !record.key.is_empty());
-    let mut new: Vec<_> = missing_from(file, code).collect();
+    let new: Vec<_> = missing_from(file, code).filter(|record| !record.is_natural()).collect();
     let mut pairs: Vec<_> =
-        gone.flat_map(|from| new.iter().filter_map(move |to| Some((likeness(from, to)?, from, *to)))).collect();
+        gone.flat_map(|from| new.iter().filter_map(move |&to| Some((likeness(from, to)?, from, to)))).collect();
     pairs.sort_by_key(|(likeness, from, to)| (*likeness, &from.name, &to.name));
-    let mut drifts: Vec<Drift> = Vec::new();
-    let mut found: Vec<&str> = Vec::new();
+    let (mut drifts, mut paired) = (Vec::new(), BTreeSet::new());
     for (_, from, to) in pairs {
-        let is_free = new.iter().any(|record| record.name == to.name);
-        if is_free && !found.contains(&from.name.as_str()) {
-            found.push(&from.name);
-            new.retain(|record| record.name != to.name);
+        // The names of the two sides are different ones, so one set holds both.
+        if !paired.contains(&from.name) && !paired.contains(&to.name) {
+            paired.extend([&from.name, &to.name]);
             let retention_secs = from.retention_secs;
             drifts.push(Drift::Renamed { from: from.name.clone(), to: to.name.clone(), retention_secs });
         }
@@ -169,11 +168,10 @@ fn missing_from<'a>(other: &'a Committed, side: &'a Committed) -> impl Iterator<
 
 /// How much one handler looks like another one's successor, the smaller the more; `None` if it does not.
 fn likeness(from: &Record, to: &Record) -> Option<u8> {
-    let module = |function: &str| function.rsplit_once("::").map(|(module, _)| module.to_owned());
     let same_event = from.key == to.key && from.message == to.message;
     match () {
         () if from.function == to.function => Some(0),
-        () if same_event && module(&from.function) == module(&to.function) => Some(1),
+        () if same_event && from.module() == to.module() => Some(1),
         () if same_event => Some(2),
         () => None,
     }

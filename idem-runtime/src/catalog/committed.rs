@@ -65,6 +65,10 @@ impl Record {
         line
     }
 
+    pub(super) fn module(&self) -> &str {
+        self.function.rsplit_once("::").map_or("", |(module, _)| module)
+    }
+
     pub(super) fn is_natural(&self) -> bool {
         self.semantics == Kind::NaturallyIdempotent.text()
     }

@@ -253,7 +253,7 @@ fn row_name(name: &str, row: f64) -> Markup {
         while width(&kept) > place - 2.0 * CHARACTER {
             kept.pop();
         }
-        format!("{kept}…")
+        format!("{}…", kept.trim_end())
     };
     html! {
         text.row x=(At(LEFT - 10.0)) y=(At(TOP + row * ROW + 17.5)) {

@@ -101,6 +101,9 @@ fn a_handler_without_a_key_may_be_renamed() {
     let renamed = but(PRICE, |meta| meta.name = "price");
     let changes = stale(&with(renamed, PRICE), &committed());
     assert_eq!(changes, [("price".into(), vec![Note::New]), ("set_price".into(), vec![Note::Gone])]);
+    // Nor does one need keys that changes nothing when it runs again.
+    let natural = but(SHIP, |meta| (meta.name, meta.semantics, meta.key) = ("ship", PRICE.semantics, &[]));
+    assert_eq!(stale(&with(natural, SHIP), &committed()).len(), 2);
 }
 
 #[test]
