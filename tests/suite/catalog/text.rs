@@ -68,6 +68,7 @@ fn texts_are_whole_in_json() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it measures, and shows what it measured")]
 fn a_thousand_handlers_are_quick() {
     let names: Vec<&'static str> = (0..1_000).map(|number| &*format!("handler-{number:04}").leak()).collect();
     let handlers: Vec<_> = names.iter().map(|name| but(CREDIT, |meta| meta.name = name)).collect();
