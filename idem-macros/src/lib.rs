@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod derive;
 mod diag;
 mod duration;
 mod expand;
@@ -46,6 +47,12 @@ pub fn naturally_idempotent(args: proc_macro::TokenStream, item: proc_macro::Tok
     transform(Semantics::NaturallyIdempotent, args.into(), &item.into()).into()
 }
 
+#[doc = include_str!("derive/key_part.md")]
+#[proc_macro_derive(KeyPart, attributes(key))]
+pub fn key_part(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    derive::key_part(item.into()).into()
+}
+
 /// The attribute on token streams, which unit tests can make.
 fn transform(semantics: Semantics, args: TokenStream, item: &TokenStream) -> TokenStream {
     let errors = Errors::new();
@@ -53,6 +60,7 @@ fn transform(semantics: Semantics, args: TokenStream, item: &TokenStream) -> Tok
     let Some(mut handler) = Handler::read(semantics, item.clone(), &errors) else {
         return fallback::untouched(errors.finish(), item);
     };
+    args.bind(&handler.bindings());
     check::refuse(&mut args, &mut handler, &errors);
     match errors.finish() {
         None => expand::handler(&args, &handler).unwrap_or_else(|| item.clone()),

@@ -23,7 +23,11 @@ const KEYED: &[Semantics] = &[Idempotent];
 const OPTIONS: [OptionSpec; 13] = [
     OptionSpec { name: "key", example: "key(msg.order_id)", of: KEYED },
     OptionSpec { name: "retention", example: "retention = \"7d\"", of: KEYED },
-    OptionSpec { name: "redelivery", example: "redelivery(broker = \"1d\", dead_letter = \"3d\")", of: KEYED },
+    OptionSpec {
+        name: "redelivery",
+        example: "redelivery(broker = \"1d\", dead_letter = \"3d\")",
+        of: &[Idempotent, NaturallyIdempotent],
+    },
     OptionSpec { name: "policy", example: "policy = PAYMENTS", of: KEYED },
     OptionSpec { name: "name", example: "name = \"billing.credit\"", of: EACH },
     OptionSpec { name: "occurred_at", example: "occurred_at = msg.created_at", of: KEYED },

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
-use syn::parse::{ParseStream, Parser};
+use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Path, Token, parenthesized, token};
 
@@ -87,18 +87,23 @@ impl Arg {
             "fingerprint" => Value::Fingerprint(list(input, &option)?),
             "retention" => Value::Retention(assigned(input, &option, length)?),
             "redelivery" => Value::Redelivery(bracketed(input, &option, window)?),
-            "policy" => Value::Policy(assigned(input, &option, |input| input.parse())?),
-            "name" => Value::Name(assigned(input, &option, |input| input.parse())?),
+            "policy" => Value::Policy(assigned(input, &option, any)?),
+            "name" => Value::Name(assigned(input, &option, any)?),
             "occurred_at" => Value::OccurredAt(assigned(input, &option, key::one)?),
             "external" => Value::External(external(input, &option)?),
             "allow" => Value::Allow(allow(input, &option)?),
-            "reason" => Value::Reason(assigned(input, &option, |input| input.parse())?),
-            "loss" => Value::Loss(assigned(input, &option, |input| input.parse())?),
+            "reason" => Value::Reason(assigned(input, &option, any)?),
+            "loss" => Value::Loss(assigned(input, &option, any)?),
             "crate" => Value::Crate(assigned(input, &option, Path::parse_mod_style)?),
             _ => Value::Replay,
         };
         if input.is_empty() { Ok(Self { option, value }) } else { Err(option::refuse_missing_comma(input, &option)) }
     }
+}
+
+/// Whatever the option's type reads.
+fn any<T: Parse>(input: ParseStream<'_>) -> syn::Result<T> {
+    input.parse()
 }
 
 fn length(input: ParseStream<'_>) -> syn::Result<Length> {
@@ -181,8 +186,7 @@ fn bracketed<T>(
     let mut errors: Option<syn::Error> = None;
     let mut entries = Vec::new();
     for chunk in split_at_commas(content.parse()?) {
-        let read = std::cell::RefCell::new(&mut entry);
-        let parser = |input: ParseStream<'_>| (*read.borrow_mut())(input);
+        let parser = |input: ParseStream<'_>| entry(input);
         match parser.parse2(chunk) {
             Ok(value) => entries.push(value),
             Err(error) => {

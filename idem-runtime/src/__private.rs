@@ -12,7 +12,8 @@ pub use crate::registry::Registered; // Not public API.
 pub use crate::tx::TxView; // Not public API.
 pub use futures_util::future::BoxFuture; // Not public API.
 
-use crate::key::{FingerprintPart, KeyPart};
+use crate::key::refused::{Kind, Parts, Passes};
+use crate::key::{FingerprintPart, KeyPart, Part};
 
 /// What method look-up needs to see, without names that could meet the user's.
 pub mod via {
@@ -28,9 +29,20 @@ macro_rules! __idem_place {
     };
 }
 
-/// The one bound that a key's part must pass, so that a wrong one is reported once.
-pub fn key_part<T: KeyPart>(part: &T) -> &dyn KeyPart {
-    part
+/// The one place where a key's part is judged, so that a wrong one is reported once.
+pub fn key_part<T, K>(part: &T) -> &dyn KeyPart
+where
+    Parts: Kind<T, K> + Passes<T, K>,
+{
+    Parts::erased(part)
+}
+
+/// The same for the field of a type that derives `KeyPart`, which has no size if the field has none.
+pub fn field_part<T: ?Sized, K>(field: &T) -> Part<'_>
+where
+    Parts: Kind<T, K> + Passes<T, K>,
+{
+    Parts::written(field)
 }
 
 /// The same for a fingerprint's part.

@@ -130,7 +130,7 @@ impl HandlerMeta {
         let mut index = 0;
         while index < self.external.len() {
             let External { provider, window, lookup, .. } = self.external[index];
-            if let (Some(window), None, Some(_)) = (window, lookup, self.retention) {
+            if let (Some(window), None) = (window, lookup) {
                 refuse_short_provider_window(self.name, provider, window, self.redelivery);
             }
             index += 1;

@@ -29,7 +29,7 @@ pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};
 pub use error::{Error, ErrorKind, Failed, Failure};
 pub use handler::{Allowed, External, Guard, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics};
-pub use idem_macros::{at_most_once, idempotent, naturally_idempotent};
+pub use idem_macros::{KeyPart, at_most_once, idempotent, naturally_idempotent};
 pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyPart, Part, by_display, byte_id};
 pub use outcome::{Outcome, Seen, Settle};
 pub use policy::{Policy, Window};

@@ -24,7 +24,13 @@ mod docs {
     #[doc = include_str!("../../docs/telemetry.md")]
     mod telemetry {}
 
-    /// The attribute's reference, whose examples its own crate cannot run.
+    // The attributes' references, whose examples their own crate cannot run.
+    #[doc = include_str!("../../idem-macros/src/at_most_once.md")]
+    mod at_most_once {}
     #[doc = include_str!("../../idem-macros/src/idempotent.md")]
     mod idempotent {}
+    #[doc = include_str!("../../idem-macros/src/naturally_idempotent.md")]
+    mod naturally_idempotent {}
+    #[doc = include_str!("../../idem-macros/src/derive/key_part.md")]
+    mod key_part {}
 }

@@ -6,6 +6,7 @@
 
 mod catalog;
 mod conformance;
+mod derived_parts;
 mod fidelity;
 mod key_vectors;
 #[cfg(feature = "servers")]

@@ -1,6 +1,6 @@
 //! The way out of a refusal that does not hold here, with its reason written down.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use super::category;
@@ -12,17 +12,24 @@ use crate::value::AllowArg;
 pub(super) struct Allowances<'a> {
     given: &'a [Given<AllowArg>],
     met: RefCell<BTreeSet<&'static str>>,
+    /// Whether a part was refused before its words were looked at.
+    is_blind: Cell<bool>,
 }
 
 impl<'a> Allowances<'a> {
     pub(super) fn of(given: &'a [Given<AllowArg>]) -> Self {
-        Self { given, met: RefCell::default() }
+        Self { given, met: RefCell::default(), is_blind: Cell::new(false) }
     }
 
     /// Whether this refusal, which would be spoken now, is overridden.
     pub(super) fn allow(&self, category: &'static str) -> bool {
         self.met.borrow_mut().insert(category);
         self.given.iter().any(|given| given.value.category == category)
+    }
+
+    /// A part could not be judged, so nobody can say which exception it needs.
+    pub(super) fn overlook(&self) {
+        self.is_blind.set(true);
     }
 
     /// Called when every refusal had its say.
@@ -40,11 +47,11 @@ impl<'a> Allowances<'a> {
 
     /// What allows nothing today hides a mistake tomorrow.
     fn refuse_idle_allow(&self, AllowArg { category, .. }: &AllowArg, errors: &Errors) {
-        if !self.met.borrow().iter().any(|met| category == met) {
+        if !self.is_blind.get() && !self.met.borrow().iter().any(|met| category == met) {
             errors.refuse(
                 category.span(),
                 format_args!("this `allow({category}, …)` allows nothing"),
-                "remove it: no part of the key needs it",
+                "remove it: nothing here needs it",
                 "an exception that is not needed today hides a mistake tomorrow",
             );
         }

@@ -118,7 +118,7 @@ fn refuse_whole_message(part: &Expr, allowances: &Allowances<'_>, errors: &Error
             "the key is the whole message",
             format_args!(
                 "name the fields that identify the event: `key({name}.order_id)`; if `{name}` is an identifier itself, \
-                 name it so"
+                 name it so, or `allow(whole_message, reason = \"…\")`"
             ),
             "any field that differs in a redelivery doubles the effect, and two events with equal fields are taken for one",
         );

@@ -1,8 +1,8 @@
 //! Effects outside the database, which no rollback undoes.
 
 use proc_macro2::{Ident, Span};
+use syn::LitStr;
 
-use super::reason::is_thin;
 use super::window::{Sum, seconds};
 use crate::args::{Args, Given};
 use crate::diag::{Errors, did_you_mean};
@@ -15,11 +15,12 @@ use crate::value::{ExternalArg, Length};
 pub(crate) const GUARDS: [&str; 4] = ["provider_key", "lookup", "outbox", "none"];
 
 pub(super) fn refuse(args: &Args, errors: &Errors) {
+    let is_redelivered = args.semantics != Semantics::AtMostOnce;
     for given in &args.external {
-        refuse_incomplete_external(given, errors);
+        refuse_incomplete_external(given, is_redelivered, errors);
         refuse_unknown_guard(given, errors);
-        refuse_misplaced_window(given, errors);
-        if args.semantics == Semantics::Idempotent {
+        refuse_misplaced_window(given, is_redelivered, errors);
+        if is_redelivered {
             refuse_unjudged_provider_window(args, given, errors);
             refuse_short_provider_window(args, given, errors);
         }
@@ -33,7 +34,8 @@ impl ExternalArg {
 }
 
 /// The declaration is read by whoever answers for the second charge.
-fn refuse_incomplete_external(Given { option, value }: &Given<ExternalArg>, errors: &Errors) {
+fn refuse_incomplete_external(given: &Given<ExternalArg>, is_redelivered: bool, errors: &Errors) {
+    let Given { option, value } = given;
     let lacks = |field, why: &str| {
         let help = format!("`{}`", example(&Ident::new("external", Span::call_site())));
         errors.refuse(*option, format_args!("this external effect lacks its `{field}`"), help, why);
@@ -42,24 +44,18 @@ fn refuse_incomplete_external(Given { option, value }: &Given<ExternalArg>, erro
         lacks("provider", "the catalog names who is called, so that one knows whom to ask");
     }
     if value.guard.is_none() {
-        lacks(
-            "guard",
-            "an effect outside the database cannot join the transaction: `provider_key`, `lookup`, `outbox` or `none`",
-        );
+        lacks("guard", "what keeps it from happening twice is one of `provider_key`, `lookup`, `outbox` and `none`");
     }
-    if value.risk.as_ref().is_none_or(is_thin) {
-        lacks(
-            "risk",
-            "every guard leaves a window open; what can happen in it is written down, in at least ten characters",
-        );
+    if value.risk.is_none() {
+        lacks("risk", "every guard leaves a window open, and what can happen in it is written down");
     }
-    if value.has_guard("provider_key") && value.window.is_none() {
+    if value.has_guard("provider_key") && value.window.is_none() && is_redelivered {
         lacks("window", "a provider recognises a repeated key for a time only; after it the effect happens again");
     }
-    if value.has_guard("lookup") && value.lookup.is_none() || value.lookup.as_ref().is_some_and(is_thin) {
+    if value.has_guard("lookup") && value.lookup.is_none() {
         lacks(
             "lookup",
-            "how the provider is asked, before each call, whether the effect has happened: `lookup = \"GET /charges?order=…\"`",
+            "how the provider is asked before each call is written down: `lookup = \"GET /charges?order=…\"`",
         );
     }
 }
@@ -78,15 +74,22 @@ fn refuse_unknown_guard(Given { value, .. }: &Given<ExternalArg>, errors: &Error
 }
 
 /// A number that nobody compares looks like a guarantee.
-fn refuse_misplaced_window(Given { option, value }: &Given<ExternalArg>, errors: &Errors) {
+fn refuse_misplaced_window(given: &Given<ExternalArg>, is_redelivered: bool, errors: &Errors) {
+    let Given { option, value } = given;
     let guard = value.guard.as_ref().filter(|guard| GUARDS[1..].iter().any(|other| guard == other));
-    if let Some(guard) = guard.filter(|_| value.window.is_some()) {
-        errors.refuse(
-            *option,
-            format_args!("`window` is how long the provider recognises a repeated key, and the guard is `{guard}`"),
-            "remove the `window`, or write `guard = provider_key`",
-            "a number that nobody compares looks like a guarantee",
-        );
+    let what = match guard {
+        Some(guard) => {
+            format!("`window` is how long the provider recognises a repeated key, and the guard is `{guard}`")
+        }
+        None if !is_redelivered => {
+            "`window` is compared with the redelivery, and there is none at most once".to_owned()
+        }
+        None => return,
+    };
+    if value.window.is_some() {
+        let help =
+            if is_redelivered { "remove the `window`, or write `guard = provider_key`" } else { "remove the `window`" };
+        errors.refuse(*option, what, help, "a number that nobody compares looks like a guarantee");
     }
 }
 
@@ -113,7 +116,7 @@ fn refuse_short_provider_window(args: &Args, Given { value, .. }: &Given<Externa
         return;
     };
     if window < sum.secs {
-        let provider = value.provider.as_ref().map_or_else(|| "provider".to_owned(), |name| name.value());
+        let provider = value.provider.as_ref().map_or_else(|| "provider".to_owned(), LitStr::value);
         errors.refuse(
             text.span(),
             format_args!(

@@ -26,6 +26,17 @@ pub(super) enum List {
     OccurredAt,
 }
 
+impl List {
+    /// How it is written.
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Self::Key => "key(msg.order_id, msg.kind)",
+            Self::Fingerprint => "fingerprint(msg.cents, msg.currency)",
+            Self::OccurredAt => "occurred_at = msg.created_at",
+        }
+    }
+}
+
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -60,15 +71,19 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     }
     refuse_missing_key(args, errors);
     refuse_empty_key(args, errors);
-    let (known, allowances) = (handler.bindings(), Allowances::of(&args.allow));
+    let known: BTreeSet<String> = handler.bindings().iter().map(ToString::to_string).collect();
+    let allowances = Allowances::of(&args.allow);
     let judge = Judge { known: &known, allowances: &allowances, errors };
+    if ["key", "fingerprint", "occurred_at"].iter().any(|option| args.mentions(option)) {
+        allowances.overlook();
+    }
     let refused_parts = &mut args.refused_parts;
-    if let Some(key) = &mut args.key
-        && judge_parts(&mut key.value, List::Key, refused_parts, &judge)
-    {
-        refuse_constant_key(key, &known, errors);
-        refuse_repeated_part(key, errors);
+    if let Some(key) = &mut args.key {
         refuse_too_many_parts(key, &allowances, errors);
+        if judge_parts(&mut key.value, List::Key, refused_parts, &judge) {
+            refuse_constant_key(key, &known, errors);
+            refuse_repeated_part(key, errors);
+        }
     }
     if let Some(fingerprint) = &mut args.fingerprint
         && judge_parts(&mut fingerprint.value, List::Fingerprint, refused_parts, &judge)
@@ -99,6 +114,7 @@ fn judge_parts(parts: &mut Vec<Expr>, list: List, refused_parts: &mut Vec<Expr>,
     for (index, part) in all.into_iter().enumerate() {
         let at = Place { list, index, of, part: &part };
         if !part::refuse(&part, at, judge.errors) || refuse_unknown_name(&part, judge.known, judge.errors) {
+            judge.allowances.overlook();
             continue;
         }
         let is_sound = !category::refuse(&part, at, judge.allowances, judge.errors);

@@ -80,6 +80,13 @@ fn refuse_thin_reason(args: &Args, errors: &Errors) {
             thin(option, value, example, errors);
         }
     }
+    for Given { value, .. } in &args.external {
+        let risk = value.risk.iter().map(|risk| ("risk", risk, "a second charge"));
+        let lookup = value.lookup.iter().map(|lookup| ("lookup", lookup, "GET /charges?order=…"));
+        risk.chain(lookup)
+            .filter(|(_, text, _)| is_thin(text))
+            .for_each(|(field, text, example)| thin(field, text, example, errors));
+    }
     for given in &args.allow {
         if let Some(reason) = given.value.reason.as_ref().filter(|reason| is_thin(reason)) {
             thin("reason", reason, "the exam's own attempt, set by the producer", errors);
@@ -97,6 +104,6 @@ fn thin(option: &str, text: &LitStr, example: &str, errors: &Errors) {
 }
 
 /// Too short to say anything.
-pub(super) fn is_thin(text: &LitStr) -> bool {
+fn is_thin(text: &LitStr) -> bool {
     text.value().trim().chars().count() < 10
 }

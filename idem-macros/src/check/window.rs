@@ -29,7 +29,7 @@ fn refuse_missing_retention(args: &Args, errors: &Errors) {
         errors.refuse(
             Span::call_site(),
             "this handler has no retention",
-            "say how long its keys are kept: `retention = \"7d\"`",
+            "say how long its keys are kept: `retention = \"7d\"`, or by a constant for several handlers, `policy = PAYMENTS`",
             "it must be longer than the longest redelivery: broker retries, dead-letter replays and reprocessing by \
              hand, added up",
         );

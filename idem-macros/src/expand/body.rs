@@ -22,7 +22,7 @@ impl Declaration<'_> {
         let body = self.body(Ident::new(self.body_name(), sig.ident.span()));
         quote! {
             #[doc = #doc]
-            #[allow(non_camel_case_types)]
+            #[allow(non_camel_case_types, missing_copy_implementations, missing_debug_implementations)]
             #vis enum #name {}
 
             #quiet
@@ -94,7 +94,7 @@ impl Declaration<'_> {
         sig.constness = None;
         for input in &mut sig.inputs {
             if let FnArg::Typed(typed) = input
-                && !names::bound(&typed.pat).is_disjoint(&read)
+                && names::bound(&typed.pat).iter().any(|name| read.contains(&name.to_string()))
             {
                 typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
             }

@@ -44,23 +44,24 @@ impl Declaration<'_> {
 
 /// What tells a redelivery from a new event.
 fn key_lines(args: &Args) -> Vec<String> {
-    if !args.semantics.has_key() {
+    if args.semantics == Semantics::AtMostOnce {
         return Vec::new();
     }
     let list = |name: &str, given: &Option<Given<Vec<syn::Expr>>>| {
         let parts: Vec<String> = given.iter().flat_map(|given| &given.value).map(compact).collect();
         format!("{name}: `{}`", parts.join("`, `"))
     };
-    let mut lines = vec![list("key", &args.key)];
+    let mut lines = Vec::new();
+    lines.extend(args.key.as_ref().map(|_| list("key", &args.key)));
     if let Some(policy) = &args.policy {
         lines.push(format!("retention and redelivery window: policy `{}`", compact(&policy.value)));
     } else {
-        let retention = args.retention.as_ref().map_or_else(String::new, |given| written(&given.value));
+        lines.extend(args.retention.as_ref().map(|given| format!("retention: `{}`", written(&given.value))));
         let windows: Vec<String> =
             args.windows().map(|window| format!("{} {}", window.source, written(&window.length))).collect();
         let redelivery =
             if windows.is_empty() { "not declared".to_owned() } else { format!("`{}`", windows.join(" + ")) };
-        lines.extend([format!("retention: `{retention}`"), format!("redelivery window: {redelivery}")]);
+        lines.push(format!("redelivery window: {redelivery}"));
     }
     lines.extend(args.fingerprint.as_ref().map(|_| list("equal in every delivery of the event", &args.fingerprint)));
     lines.extend(args.occurred_at.iter().map(|given| format!("time of the event: `{}`", compact(&given.value))));

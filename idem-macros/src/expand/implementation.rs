@@ -56,7 +56,11 @@ impl Declaration<'_> {
         if !has_type || !can_be_named(self.output) {
             return None;
         }
-        let types: Vec<_> = self.params.iter().map(|param| param.borrowed().filter(|ty| can_be_named(ty))).collect();
+        let types: Vec<_> = self
+            .params
+            .iter()
+            .map(|param| param.borrowed().filter(|ty| can_be_named(ty) && !is_static(param.ty)))
+            .collect();
         match types[..] {
             [Some(message)] => Some((bare(message), None)),
             [Some(message), Some(state)] => Some((bare(message), Some(bare(state)))),
@@ -81,6 +85,7 @@ impl Declaration<'_> {
     fn key_method(&self, has_state: bool) -> TokenStream {
         let (rt, name) = (&self.rt, self.handler.name());
         let some = quote!(::core::option::Option);
+        let for_store = self.tx.is_none().then(|| local(STORE)).map(|store| quote!(::<#store>));
         let (message, state, key) = if self.args.semantics.has_key() {
             let ((state, pass_state), message) = (state_param(has_state), local("message"));
             let key = quote!(#name::key(#message, #pass_state).map(#some::Some));
@@ -93,6 +98,8 @@ impl Declaration<'_> {
                 #message: &Self::Message,
                 #state: &Self::State,
             ) -> ::core::result::Result<#some<#rt::Key>, #rt::KeyError> {
+                // A consumer uses the function too, in the eyes of the compiler. Here no parameter can have its name.
+                let _ = #name #for_store;
                 #key
             }
         }
@@ -100,21 +107,18 @@ impl Declaration<'_> {
 
     /// The wrapper's work, so that the compiler proves one future less to be `Send`.
     fn call_method(&self, has_state: bool) -> TokenStream {
-        let Self { rt, private, handler, .. } = self;
-        let (name, engine, run, (_, store)) = (handler.name(), local("engine"), self.run(), self.store());
-        let for_store = self.tx.is_none().then(|| quote!(::<#store>));
+        let Self { rt, private, .. } = self;
+        let (engine, run, (_, store)) = (local("engine"), self.run(), self.store());
         let mut params = self.params.iter().map(|param| &param.ident);
-        let (message, state) = (params.next(), local("_state"));
-        let state = if has_state { params.next() } else { Some(&state) };
+        let (message, no_state) = (params.next(), local("_no_state"));
+        let state = if has_state { params.next() } else { Some(&no_state) };
         quote! {
-            #[allow(clippy::used_underscore_binding)]
+            #[allow(non_snake_case, clippy::used_underscore_binding)]
             fn call<'a>(
                 #engine: &'a #rt::Engine<#store>,
                 #message: &'a Self::Message,
                 #state: &'a Self::State,
             ) -> #private::BoxFuture<'a, #rt::Handled<Self::Returned>> {
-                // A consumer uses the function too, in the eyes of the compiler.
-                let _ = #name #for_store;
                 #run
             }
         }
@@ -144,6 +148,11 @@ fn can_be_named(ty: &Type) -> bool {
     let mut find = Find(false);
     find.visit_type(ty);
     !find.0
+}
+
+/// Whether it is a reference that lives for ever, which no consumer can lend.
+fn is_static(ty: &Type) -> bool {
+    matches!(bare(ty), Type::Reference(TypeReference { lifetime: Some(_), .. }))
 }
 
 struct LifetimesToStatic;

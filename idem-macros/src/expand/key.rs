@@ -22,7 +22,7 @@ impl Declaration<'_> {
         let (ident, key) = (Ident::new("key", sig.ident.span()), self.key());
         quote! {
             /// The key of the message's event.
-            #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+            #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes, non_snake_case)]
             #[allow(clippy::all, clippy::pedantic)]
             #vis fn #ident #generics (
                 #(#params),*
@@ -43,7 +43,7 @@ impl Declaration<'_> {
             return quote!(#key #generics(#(#arguments),*));
         }
         let (patterns, key) = (self.params.iter().map(key_pattern), self.key());
-        quote!({ #(#[allow(unused_variables)] let #patterns = #arguments;)* #key })
+        quote!({ #(#[allow(unused_variables, clippy::shadow_same)] let #patterns = #arguments;)* #key })
     }
 
     /// The expression that makes the key of what the parameters' patterns bind.
@@ -86,7 +86,7 @@ fn key_pattern(param: &Param<'_>) -> Pat {
     impl VisitMut for Borrowing {
         fn visit_pat_ident_mut(&mut self, pat: &mut PatIdent) {
             pat.mutability = None;
-            pat.by_ref = None;
+            pat.by_ref = pat.by_ref.filter(|_| self.keep_references);
             visit_mut::visit_pat_ident_mut(self, pat);
         }
 

@@ -108,16 +108,17 @@ impl Declaration<'_> {
     }
 
     /// The key with its retention and redelivery. A policy is named once: the compiler reports each mention.
-    fn meta_key(&self) -> Option<TokenStream> {
+    fn meta_key(&self) -> TokenStream {
         let Args { key, retention, policy, .. } = self.args;
         let texts = texts(key.as_ref());
         if let Some(Given { value, .. }) = policy.as_ref().filter(|_| !self.refused) {
             let name = compact(value);
-            return Some(quote_spanned!(value.span()=> .policy(#texts, #name, &#value)));
+            return quote_spanned!(value.span()=> .policy(#texts, #name, &#value));
         }
         let retention = retention.as_ref().map_or_else(|| self.seconds(1), |given| self.length(&given.value));
         let redelivery = self.redelivery();
-        self.args.semantics.has_key().then(|| quote!(.key(#texts, #retention) #redelivery))
+        let key = self.args.semantics.has_key().then(|| quote!(.key(#texts, #retention)));
+        quote!(#key #redelivery)
     }
 
     fn meta_details(&self) -> TokenStream {

@@ -10,7 +10,7 @@ mod documentation;
 mod implementation;
 mod key;
 mod meta;
-mod paths;
+pub(crate) mod paths;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -19,6 +19,7 @@ mod wrapper;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::Type;
+use syn::spanned::Spanned;
 
 use crate::args::Args;
 use crate::handler::{Handler, Param};
@@ -98,4 +99,9 @@ impl<'a> Declaration<'a> {
 /// A name that cannot meet any of the user's.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// The place of a type, for tokens that lints still take for a macro's.
+fn at(ty: &Type) -> Span {
+    Span::call_site().located_at(ty.span())
 }

@@ -4,10 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
 /// The path of the runtime crate.
-pub(super) struct Runtime<'a>(Option<&'a syn::Path>);
+pub(crate) struct Runtime<'a>(Option<&'a syn::Path>);
 
 impl<'a> Runtime<'a> {
-    pub(super) fn new(given: Option<&'a syn::Path>) -> Self {
+    pub(crate) fn new(given: Option<&'a syn::Path>) -> Self {
         Self(given)
     }
 

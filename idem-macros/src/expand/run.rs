@@ -1,9 +1,9 @@
 //! What the wrapper does: makes the key, and hands everything to the runtime.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 
-use super::{Declaration, local};
+use super::{Declaration, at, local};
 
 /// A value on its way through the wrapper into the body.
 struct Argument {
@@ -35,14 +35,18 @@ impl Declaration<'_> {
         let private = &self.private;
         let [engine, plan, attempt] = ["engine", "__idem_plan", "__idem_attempt"].map(local);
         let arguments = self.arguments();
-        let (make_plan, call) = (self.plan(&plan, &arguments), self.call(&attempt, &arguments));
+        // The plan makes the key, so it comes before anything is moved.
+        let (make_plan, call) = (self.plan(), self.call(&attempt, &arguments));
+        let slots = arguments.iter().filter_map(|argument| argument.slot.as_ref());
+        let keep = arguments.iter().filter_map(|argument| argument.keep(private));
         let next = arguments.iter().filter_map(Argument::next);
         let codec = if self.args.replay.is_some() { local("Remember") } else { local("Forget") };
         quote! {
             #[allow(unused_imports)]
             use #private::via::*;
-            #make_plan
-            #private::run(#engine, #plan, #private::#codec, move |#attempt| {
+            let #plan = #make_plan;
+            #(#keep)*
+            #private::run(#engine, #plan #(.repeatable_if(#slots.is_repeatable()))*, #private::#codec, move |#attempt| {
                 #(#next)*
                 #private::Box::pin(#call)
             })
@@ -63,25 +67,18 @@ impl Declaration<'_> {
         receiver.into_iter().chain(params).enumerate().map(argument).collect()
     }
 
-    /// What the runtime must know before the first run. The key is a statement of its own: what it borrows on the way
-    /// may not live across an await.
-    fn plan(&self, plan: &Ident, arguments: &[Argument]) -> TokenStream {
+    /// What the runtime must know before the first run.
+    fn plan(&self) -> TokenStream {
         let (private, output, meta, error) = (&self.private, self.output, self.meta_path(), local("__idem_error"));
-        let keep = arguments.iter().filter_map(|argument| argument.keep(private));
-        let slots = arguments.iter().filter_map(|argument| argument.slot.as_ref());
-        let (keyed, key, make_key) = if self.args.semantics.has_key() {
-            let (key, make_key) = (local("__idem_key"), self.key_in_wrapper());
-            (local("keyed"), Some(quote!(#key,)), Some(quote!(let #key = #make_key;)))
+        let (keyed, make_key) = if self.args.semantics.has_key() {
+            let make_key = self.key_in_wrapper();
+            (local("keyed"), Some(quote!(|| #make_key,)))
         } else {
-            (local("unkeyed"), None, None)
+            (local("unkeyed"), None)
         };
-        quote! {
-            #make_key
-            #(#keep)*
-            let #plan = #private::Plan::<#output>::#keyed(
-                #meta, #key true #(&& #slots.is_repeatable())*, |#error| (&&&#private::Cause(#error)).sqlx_error(),
-            );
-        }
+        // At the result's type, where it is blamed if it is none.
+        let plan_of = quote_spanned!(at(output)=> #private::Plan::<#output>::#keyed);
+        quote!(#plan_of(#meta, #make_key |#error| (&&&#private::Cause(#error)).sqlx_error()))
     }
 
     /// The call of the body.

@@ -1,11 +1,10 @@
 //! The function under the user's name, with the engine in the transaction's place.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Generics, Type, parse_quote};
+use syn::{Generics, parse_quote};
 
-use super::{Declaration, STORE, local};
+use super::{Declaration, STORE, at, local};
 use crate::handler::{Handler, Param};
 
 impl Declaration<'_> {
@@ -72,9 +71,4 @@ impl Declaration<'_> {
             }
         }
     }
-}
-
-/// The place of a type, for tokens that lints still take for a macro's.
-fn at(ty: &Type) -> Span {
-    Span::call_site().located_at(ty.span())
 }

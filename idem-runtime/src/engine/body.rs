@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt;
@@ -15,7 +15,7 @@ use sqlx::Transaction;
 use super::Engine;
 use super::codec::Codec;
 use super::deliver::Ended;
-use super::setback::{Stop, refuse_key};
+use super::setback::{Stop, refuse_key, refuse_panicked_key};
 use crate::error::{Failed, Failure};
 use crate::handler::{Handled, HandlerMeta, HandlerResult};
 use crate::key::{Key, KeyError};
@@ -69,26 +69,34 @@ impl<'c, 't, S: Store> Attempt<'_, 'c, 't, S> {
 pub struct Plan<R: HandlerResult> {
     meta: &'static HandlerMeta,
     /// `None` for a handler without keys.
-    key: Option<Result<Key, KeyError>>,
+    key: Option<std::thread::Result<Result<Key, KeyError>>>,
     repeatable: bool,
     cause: fn(&R::Err) -> Option<&sqlx::Error>,
 }
 
 impl<R: HandlerResult> Plan<R> {
-    /// The facts, the key of this message's event, whether the body can be called more than once, and how to find the
-    /// database's error behind the handler's, through [`Cause`](super::Cause).
+    /// The facts, how to make the key of this message's event, and how to find the database's error behind the handler's,
+    /// through [`Cause`](super::Cause).
     pub fn keyed(
         meta: &'static HandlerMeta,
-        key: Result<Key, KeyError>,
-        repeatable: bool,
+        key: impl FnOnce() -> Result<Key, KeyError>,
         cause: fn(&R::Err) -> Option<&sqlx::Error>,
     ) -> Self {
-        Self { meta, key: Some(key), repeatable, cause }
+        // It only reads the message, so nothing broken can be seen.
+        let key = Some(catch_unwind(AssertUnwindSafe(key)));
+        Self { meta, key, repeatable: true, cause }
     }
 
     /// The same for a handler without keys.
-    pub fn unkeyed(meta: &'static HandlerMeta, repeatable: bool, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
-        Self { meta, key: None, repeatable, cause }
+    pub fn unkeyed(meta: &'static HandlerMeta, cause: fn(&R::Err) -> Option<&sqlx::Error>) -> Self {
+        Self { meta, key: None, repeatable: true, cause }
+    }
+
+    /// Whether a value that the body moves is there for more than one run. Said once for each.
+    #[must_use]
+    pub fn repeatable_if(mut self, is_kept: bool) -> Self {
+        self.repeatable &= is_kept;
+        self
     }
 }
 
@@ -188,9 +196,11 @@ where
 {
     let Plan { meta, key, repeatable, cause } = plan;
     Box::pin(async move {
-        let key = match key.transpose() {
-            Ok(key) => key,
-            Err(error) => return Err(Failure::Engine(refuse_key(meta, error))),
+        let key = match key {
+            None => None,
+            Some(Ok(Ok(key))) => Some(key),
+            Some(Ok(Err(error))) => return Err(Failure::Engine(refuse_key(meta, error))),
+            Some(Err(panic)) => return Err(Failure::Engine(refuse_panicked_key(meta, &panic_text(&*panic)))),
         };
         let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
         let ended = engine.deliver(meta, key.as_ref(), &mut typed).await;

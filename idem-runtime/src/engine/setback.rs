@@ -64,6 +64,13 @@ pub(super) fn refuse_key(meta: &'static HandlerMeta, error: KeyError) -> Error {
     error
 }
 
+/// Nor does one whose key cannot be made.
+pub(super) fn refuse_panicked_key(meta: &'static HandlerMeta, panic: &str) -> Error {
+    let error = Error::new(ErrorKind::Panicked).detail(format!("while its key was made: {panic}")).at(meta, None);
+    telemetry::refused(&error);
+    error
+}
+
 /// The pause after a run that met contention: growing, and different for each, so that those who collided once do not
 /// collide again.
 pub(super) fn pause(run: u32) -> Duration {

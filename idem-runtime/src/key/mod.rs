@@ -2,6 +2,7 @@
 
 mod encode;
 mod part;
+pub(crate) mod refused;
 
 use std::fmt;
 use std::time::SystemTime;

@@ -14,20 +14,36 @@ use super::encode::Part;
 /// Not implemented, on purpose: floats (they do not compare exactly), `Option` (all events without a value would share
 /// one key), raw bytes and collections (bodies, digests, unordered maps) and clock types.
 ///
-/// Implement it for a newtype of your own by delegating:
+/// Derive it for a newtype or an enum of your own; [the macro of the same name](macro@crate::KeyPart) says what it
+/// takes:
+///
+/// ```
+/// use idem_runtime::{Key, KeyPart};
+///
+/// #[derive(KeyPart)]
+/// struct OrderId(String);
+///
+/// assert_eq!(Key::of(&OrderId("ord_1".into()), &[])?.as_str(), "1/s:ord_1");
+/// # Ok::<(), idem_runtime::KeyError>(())
+/// ```
+///
+/// Where the identifier is not the only field, implement it by delegating to the field that is:
 ///
 /// ```
 /// use idem_runtime::{Key, KeyPart, Part};
 ///
-/// struct OrderId(String);
+/// struct Order {
+///     id: u64,
+///     lines: Vec<String>,
+/// }
 ///
-/// impl KeyPart for OrderId {
+/// impl KeyPart for Order {
 ///     fn part(&self) -> Part<'_> {
-///         self.0.part()
+///         self.id.part()
 ///     }
 /// }
 ///
-/// assert_eq!(Key::of(&OrderId("ord_1".into()), &[])?.as_str(), "1/s:ord_1");
+/// assert_eq!(Key::of(&Order { id: 7, lines: vec!["tea".into()] }, &[])?.as_str(), "1/i:7");
 /// # Ok::<(), idem_runtime::KeyError>(())
 /// ```
 ///
@@ -35,7 +51,8 @@ use super::encode::Part;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a key",
     label = "not an identifier that always compares exactly",
-    note = "a key part is text, a whole number, `bool`, `char`, `Uuid`, or a type of yours that implements `KeyPart`",
+    note = "a key part is text, a whole number, `bool`, `char` or `Uuid`: write the field that identifies the event, as in `key(msg.order_id)`",
+    note = "a type of yours becomes one by `#[derive(KeyPart)]`, if it is a newtype or an enum without data",
     note = "for a foreign type that prints its identifier use `by_display(&value)`, for an identifier in bytes `byte_id(&bytes)`"
 )]
 pub trait KeyPart {

@@ -130,6 +130,26 @@ pub(super) async fn no_column_of_the_unique_key_can_be_null<S: TestStore>(db: Ar
     assert_eq!(db.number(nullable).await, 0);
 }
 
+/// Panics for some messages while its key is made.
+#[idempotent(key(first_word(note)), retention = "1d", name = "tests.first_word")]
+async fn words<S: TestStore>(tx: &mut Transaction<'_, S>, note: &str) -> sqlx::Result<()> {
+    S::run(tx, &format!("INSERT INTO effect (note) VALUES ('{note}')")).await.map(drop)
+}
+
+fn first_word(note: &str) -> &str {
+    note.split(' ').nth(1).expect("a second word")
+}
+
+/// It never reaches the database, and the consumer gets an answer instead of a panic.
+pub(super) async fn a_panic_while_the_key_is_made_is_a_failed_delivery<S: TestStore>(db: Arc<Db<S>>) {
+    let engine = db.engine(1).await;
+    let failure = words(&engine, "one").await.unwrap_err();
+    assert_eq!(failure.kind(), Some(ErrorKind::Panicked));
+    assert!(failure.to_string().contains("while its key was made: a second word"), "{failure}");
+    assert!(words(&engine, "two words").await.unwrap().is_applied());
+    assert_eq!((db.keys().await, db.effects("two words").await), (1, 1));
+}
+
 /// Another build's function, under the name that it always had.
 #[idempotent(key(id), retention = "1d", name = "billing.credit_balance")]
 async fn credited_by_another_build<S: TestStore>(tx: &mut Transaction<'_, S>, id: &str) -> sqlx::Result<()> {

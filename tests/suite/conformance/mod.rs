@@ -77,6 +77,7 @@ for_each_store! {
         long_keys_stay_apart_and_their_rows_small
         case_and_accents_make_different_events
         no_column_of_the_unique_key_can_be_null
+        a_panic_while_the_key_is_made_is_a_failed_delivery
         a_pinned_name_survives_another_function
         an_event_is_found_with_a_plain_select;
     keyless:

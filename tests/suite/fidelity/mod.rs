@@ -10,8 +10,10 @@ mod generics;
 mod made_by_macros;
 mod methods;
 mod names;
+mod options;
 mod parameters;
 mod registered;
+mod unkeyed;
 
 use sqlx::SqliteConnection;
 

@@ -5,20 +5,31 @@ use sqlx::{Sqlite, Transaction};
 
 struct Paid {
     order_id: String,
-    kind: Option<String>,
-    cents: f64,
-    body: Vec<u8>,
+    number: Vec<u8>,
+    account: [u8; 32],
 }
 
-#[idempotent(key(msg.order_id, msg.body), retention = "7d")]
+#[idempotent(key(msg.order_id, msg.number), retention = "7d")]
 async fn native(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
     let _ = (tx, msg);
     Ok(())
 }
 
-#[idempotent(key = "msg.order_id, msg.body", retention = "7d")]
+#[idempotent(key = "msg.order_id, msg.number", retention = "7d")]
 async fn text(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
     let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.account), retention = "7d")]
+async fn digest(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(number), retention = "7d")]
+async fn raw(tx: &mut Transaction<'_, Sqlite>, number: &[u8]) -> Result<(), sqlx::Error> {
+    let _ = (tx, number);
     Ok(())
 }
 

@@ -5,9 +5,8 @@ use sqlx::{Sqlite, Transaction};
 
 struct Paid {
     order_id: String,
-    kind: Option<String>,
     cents: f64,
-    body: Vec<u8>,
+    rate: f32,
 }
 
 #[idempotent(key(msg.order_id, msg.cents), retention = "7d")]
@@ -18,6 +17,12 @@ async fn native(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx
 
 #[idempotent(key = "msg.order_id, msg.cents", retention = "7d")]
 async fn text(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(msg.rate), retention = "7d")]
+async fn narrow(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
     let _ = (tx, msg);
     Ok(())
 }

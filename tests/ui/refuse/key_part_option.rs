@@ -6,8 +6,6 @@ use sqlx::{Sqlite, Transaction};
 struct Paid {
     order_id: String,
     kind: Option<String>,
-    cents: f64,
-    body: Vec<u8>,
 }
 
 #[idempotent(key(msg.order_id, msg.kind), retention = "7d")]
@@ -19,6 +17,12 @@ async fn native(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx
 #[idempotent(key = "msg.order_id, msg.kind", retention = "7d")]
 async fn text(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
     let _ = (tx, msg);
+    Ok(())
+}
+
+#[idempotent(key(kind), retention = "7d")]
+async fn bound(tx: &mut Transaction<'_, Sqlite>, Paid { kind, .. }: &Paid) -> Result<(), sqlx::Error> {
+    let _ = (tx, kind);
     Ok(())
 }
 

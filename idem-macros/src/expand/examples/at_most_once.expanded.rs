@@ -20,7 +20,11 @@ async fn plot<__IdemStore: ::idem_runtime::Store>(
     <plot as ::idem_runtime::Handler<_>>::call(engine, msg, chart).await
 }
 ///The handler `plot` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum plot {}
 impl plot {
     ///The handler's body, without the engine. For tests.
@@ -59,9 +63,10 @@ impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> fo
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = plot::<__IdemStore>;
         ::core::result::Result::Ok(::core::option::Option::None)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<__IdemStore>,
         msg: &'a Self::Message,
@@ -70,7 +75,6 @@ impl<__IdemStore: ::idem_runtime::Store> ::idem_runtime::Handler<__IdemStore> fo
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = plot::<__IdemStore>;
         ::idem_runtime::__private::run_at_most_once(
             engine,
             plot::META,

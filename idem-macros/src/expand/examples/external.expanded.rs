@@ -24,11 +24,21 @@ async fn charge(
     <charge as ::idem_runtime::Handler<_>>::call(engine, msg, stripe).await
 }
 ///The handler `charge` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum charge {}
 impl charge {
     /// The key of the message's event.
-    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(
+        unused_variables,
+        unused_parens,
+        unused_lifetimes,
+        single_use_lifetimes,
+        non_snake_case
+    )]
     #[allow(clippy::all, clippy::pedantic)]
     fn key(
         msg: &Order,
@@ -105,9 +115,10 @@ impl ::idem_runtime::Handler<
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = charge;
         charge::key(message, state).map(::core::option::Option::Some)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<
             <Transaction<'static, Postgres> as ::idem_runtime::TxParam>::Store,
@@ -118,16 +129,13 @@ impl ::idem_runtime::Handler<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = charge;
         #[allow(unused_imports)]
         use ::idem_runtime::__private::via::*;
-        let __idem_key = charge::key(msg, stripe);
         let __idem_plan = ::idem_runtime::__private::Plan::<
             Result<(), Error>,
         >::keyed(
             charge::META,
-            __idem_key,
-            true,
+            || charge::key(msg, stripe),
             |__idem_error| {
                 (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
             },

@@ -21,11 +21,21 @@ pub async fn credit(
     <credit as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 pub enum credit {}
 impl credit {
     /// The key of the message's event.
-    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(
+        unused_variables,
+        unused_parens,
+        unused_lifetimes,
+        single_use_lifetimes,
+        non_snake_case
+    )]
     #[allow(clippy::all, clippy::pedantic)]
     pub fn key(
         msg: &Paid,
@@ -92,29 +102,27 @@ impl ::idem_runtime::Handler<
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = credit;
         credit::key(message).map(::core::option::Option::Some)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<
             <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
         >,
         msg: &'a Self::Message,
-        _state: &'a Self::State,
+        _no_state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = credit;
         #[allow(unused_imports)]
         use ::idem_runtime::__private::via::*;
-        let __idem_key = credit::key(msg);
         let __idem_plan = ::idem_runtime::__private::Plan::<
             Result<(), sqlx::Error>,
         >::keyed(
             credit::META,
-            __idem_key,
-            true,
+            || credit::key(msg),
             |__idem_error| {
                 (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
             },

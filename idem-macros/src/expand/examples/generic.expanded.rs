@@ -24,13 +24,11 @@ where
 {
     #[allow(unused_imports)]
     use ::idem_runtime::__private::via::*;
-    let __idem_key = credit::key::<DB, M>(msg, accounts);
     let __idem_plan = ::idem_runtime::__private::Plan::<
         Result<(), sqlx::Error>,
     >::keyed(
         credit::META,
-        __idem_key,
-        true,
+        || credit::key::<DB, M>(msg, accounts),
         |__idem_error| (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error(),
     );
     ::idem_runtime::__private::run(
@@ -46,11 +44,21 @@ where
         .await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum credit {}
 impl credit {
     /// The key of the message's event.
-    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(
+        unused_variables,
+        unused_parens,
+        unused_lifetimes,
+        single_use_lifetimes,
+        non_snake_case
+    )]
     #[allow(clippy::all, clippy::pedantic)]
     fn key<DB, M>(
         msg: &M,

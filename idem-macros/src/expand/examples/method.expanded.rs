@@ -35,32 +35,30 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
         }
         #[allow(unused_imports)]
         use ::idem_runtime::__private::via::*;
-        let __idem_key = {
-            #[allow(unused_variables)]
-            let msg = msg;
-            ::idem_runtime::Key::of(
-                ::idem_runtime::__private::key_part(&(msg.order_id)),
-                &[],
-            )
-        };
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            anyhow::Result<i64>,
+        >::keyed(
+            __IDEM_META,
+            || {
+                #[allow(unused_variables, clippy::shadow_same)]
+                let msg = msg;
+                ::idem_runtime::Key::of(
+                    ::idem_runtime::__private::key_part(&(msg.order_id)),
+                    &[],
+                )
+            },
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
         let mut __idem_slot0 = {
             let __idem_clone = (&&::idem_runtime::__private::CloneProbe(&self))
                 .clone_fn();
             ::idem_runtime::__private::Owned::new(self, __idem_clone)
         };
-        let __idem_plan = ::idem_runtime::__private::Plan::<
-            anyhow::Result<i64>,
-        >::keyed(
-            __IDEM_META,
-            __idem_key,
-            true && __idem_slot0.is_repeatable(),
-            |__idem_error| {
-                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-            },
-        );
         ::idem_runtime::__private::run(
                 engine,
-                __idem_plan,
+                __idem_plan.repeatable_if(__idem_slot0.is_repeatable()),
                 ::idem_runtime::__private::Forget,
                 move |__idem_attempt| {
                     let __idem_slot0 = __idem_slot0.for_next_run();

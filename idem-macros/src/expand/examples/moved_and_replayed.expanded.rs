@@ -22,25 +22,23 @@ async fn credit(
 ) -> billing::idem_runtime::Handled<Result<Receipt, Error>> {
     #[allow(unused_imports)]
     use billing::idem_runtime::__private::via::*;
-    let __idem_key = credit::key(&__idem_arg0);
+    let __idem_plan = billing::idem_runtime::__private::Plan::<
+        Result<Receipt, Error>,
+    >::keyed(
+        credit::META,
+        || credit::key(&__idem_arg0),
+        |__idem_error| {
+            (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+        },
+    );
     let mut __idem_slot0 = {
         let __idem_clone = (&&billing::idem_runtime::__private::CloneProbe(&__idem_arg0))
             .clone_fn();
         billing::idem_runtime::__private::Owned::new(__idem_arg0, __idem_clone)
     };
-    let __idem_plan = billing::idem_runtime::__private::Plan::<
-        Result<Receipt, Error>,
-    >::keyed(
-        credit::META,
-        __idem_key,
-        true && __idem_slot0.is_repeatable(),
-        |__idem_error| {
-            (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-        },
-    );
     billing::idem_runtime::__private::run(
             engine,
-            __idem_plan,
+            __idem_plan.repeatable_if(__idem_slot0.is_repeatable()),
             billing::idem_runtime::__private::Remember,
             move |__idem_attempt| {
                 let __idem_slot0 = __idem_slot0.for_next_run();
@@ -52,11 +50,21 @@ async fn credit(
         .await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum credit {}
 impl credit {
     /// The key of the message's event.
-    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(
+        unused_variables,
+        unused_parens,
+        unused_lifetimes,
+        single_use_lifetimes,
+        non_snake_case
+    )]
     #[allow(clippy::all, clippy::pedantic)]
     fn key(
         Paid { order_id, cents, at }: &(Paid),

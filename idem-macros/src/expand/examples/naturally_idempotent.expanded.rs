@@ -5,6 +5,7 @@
 Runs in a transaction for every delivery: applying an event again changes nothing.
 
 - handler name: `price`
+- redelivery window: not declared
 - reason: sets the price to the message's value
 
 # Errors
@@ -18,7 +19,11 @@ pub async fn price(
     <price as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
 }
 ///The handler `price` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 pub enum price {}
 impl price {
     ///The handler's body, in a transaction of the caller's: no commit. For tests.
@@ -66,27 +71,26 @@ impl ::idem_runtime::Handler<
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = price;
         ::core::result::Result::Ok(::core::option::Option::None)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<
             <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
         >,
         msg: &'a Self::Message,
-        _state: &'a Self::State,
+        _no_state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = price;
         #[allow(unused_imports)]
         use ::idem_runtime::__private::via::*;
         let __idem_plan = ::idem_runtime::__private::Plan::<
             Result<(), sqlx::Error>,
         >::unkeyed(
             price::META,
-            true,
             |__idem_error| {
                 (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
             },

@@ -27,12 +27,22 @@ async fn credit(
     ::core::unimplemented!()
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum credit {}
 #[allow(unused, clippy::all)]
 impl credit {
     /// The key of the message's event.
-    #[allow(unused_variables, unused_parens, unused_lifetimes, single_use_lifetimes)]
+    #[allow(
+        unused_variables,
+        unused_parens,
+        unused_lifetimes,
+        single_use_lifetimes,
+        non_snake_case
+    )]
     #[allow(clippy::all, clippy::pedantic)]
     fn key(
         msg: &Paid,
@@ -78,20 +88,20 @@ impl ::idem_runtime::Handler<
         ::core::option::Option<::idem_runtime::Key>,
         ::idem_runtime::KeyError,
     > {
+        let _ = credit;
         credit::key(message).map(::core::option::Option::Some)
     }
-    #[allow(clippy::used_underscore_binding)]
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
     fn call<'a>(
         engine: &'a ::idem_runtime::Engine<
             <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
         >,
         msg: &'a Self::Message,
-        _state: &'a Self::State,
+        _no_state: &'a Self::State,
     ) -> ::idem_runtime::__private::BoxFuture<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        let _ = credit;
         ::core::unimplemented!()
     }
 }

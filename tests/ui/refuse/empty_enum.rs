@@ -1,0 +1,8 @@
+#![allow(dead_code)]
+
+use idem_runtime::KeyPart;
+
+#[derive(KeyPart)]
+enum Kind {}
+
+fn main() {}

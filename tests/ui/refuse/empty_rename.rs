@@ -1,0 +1,12 @@
+#![allow(dead_code)]
+
+use idem_runtime::KeyPart;
+
+#[derive(KeyPart)]
+enum Kind {
+    #[key(rename = "")]
+    Paid,
+    Refunded,
+}
+
+fn main() {}

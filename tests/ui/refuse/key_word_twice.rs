@@ -1,0 +1,12 @@
+#![allow(dead_code)]
+
+use idem_runtime::KeyPart;
+
+#[derive(KeyPart)]
+enum Kind {
+    #[key(rename = "paid", rename = "settled")]
+    Settled,
+    Refunded,
+}
+
+fn main() {}
