@@ -305,7 +305,7 @@ impl<S: Store> EngineBuilder<S> {
         let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
-        let shortened = record::handlers::<S>(&mut conn, &self.application, &registry).await?;
+        let shortened = record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?;
         drop(conn);
         let inner = Inner {
             connections: Connections::new(self.pool),
