@@ -5,6 +5,8 @@
     allow(dead_code, unused_imports, unused_macros)
 )]
 
+#[cfg(feature = "catalog")]
+mod catalog;
 mod clock;
 mod const_text;
 mod engine;
@@ -22,6 +24,8 @@ mod tx;
 #[doc(hidden)]
 pub mod __private;
 
+#[cfg(feature = "catalog")]
+pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};
 pub use error::{Error, ErrorKind, Failed, Failure};
 pub use handler::{Allowed, External, Guard, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics};

@@ -19,6 +19,8 @@ pub use stores::{TestStore, without_server};
 mod docs {
     #[doc = include_str!("../../docs/ARCHITECTURE.md")]
     mod architecture {}
+    #[doc = include_str!("../../docs/catalog.md")]
+    mod catalog {}
     #[doc = include_str!("../../docs/telemetry.md")]
     mod telemetry {}
 
