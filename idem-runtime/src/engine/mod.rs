@@ -139,6 +139,20 @@ impl<S: Store> Engine<S> {
     }
 }
 
+#[cfg(feature = "cli")]
+impl<S: Store> Engine<S> {
+    /// Reads a committed key of a handler that need not be registered.
+    pub(crate) async fn read_key(
+        &self,
+        handler: &str,
+        key: &crate::Key,
+    ) -> Result<Option<crate::store::KeyRow>, Error> {
+        let mut conn = self.pool().acquire().await.map_err(schema::connection_error::<S>)?;
+        let row = crate::store::NewKey { handler, event_key: key.as_str(), claim: 0, fingerprint: None, timed: false };
+        S::find(&mut conn, &self.inner.statements, row).await.map_err(schema::connection_error::<S>)
+    }
+}
+
 impl<S: Store> Inner<S> {
     fn next_attempt(&self) -> i64 {
         self.attempts.fetch_add(1, Ordering::Relaxed).cast_signed()
