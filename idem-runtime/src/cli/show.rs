@@ -113,14 +113,18 @@ fn hints(options: &opt::Show, registry: &Registry) -> Vec<String> {
         None => hints.push(format!("this program has no handler `{handler}`; `handlers` lists those that it has")),
         Some(meta) if meta.key.is_empty() => hints.push(format!("handler `{handler}` keeps no keys")),
         Some(meta) if meta.key.len() != parts.len() && Key::from_stored(&parts[0]).is_none() => hints.push(format!(
-            "the key of `{handler}` has {} part(s), `{}`, and {} were given",
-            meta.key.len(),
+            "the key of `{handler}` has {}, `{}`, and the one that was given has {}",
+            parts_of(meta.key.len()),
             meta.key.join(", "),
-            parts.len()
+            parts.len(),
         )),
         Some(_) => {}
     }
     hints
+}
+
+fn parts_of(count: usize) -> String {
+    if count == 1 { "1 part".to_owned() } else { format!("{count} parts") }
 }
 
 impl Report for Shown {
