@@ -1,10 +1,13 @@
 //! What the attribute says: every option with its value, and with its place in the source.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::{Expr, LitStr, Path};
 
 use crate::diag::Errors;
 use crate::handler::Handler;
+use crate::names;
 use crate::option::meant;
 use crate::semantics::Semantics;
 use crate::value::{AllowArg, Arg, ExternalArg, Length, Value, WindowArg, split_at_commas};
@@ -106,6 +109,13 @@ impl Args {
     /// The handler's name: the given one, or the function's own.
     pub(crate) fn name_of(&self, handler: &Handler) -> String {
         self.name.as_ref().map_or_else(|| handler.plain_name(), |name| name.value.value())
+    }
+
+    /// Lets the expressions read the handler's parameters, wherever a `macro_rules!` has their names from.
+    pub(crate) fn bind(&mut self, parameters: &BTreeSet<Ident>) {
+        let lists = self.key.iter_mut().chain(&mut self.fingerprint).flat_map(|given| &mut given.value);
+        let time = self.occurred_at.iter_mut().map(|given| &mut given.value);
+        lists.chain(time).for_each(|expr| names::bind(expr, parameters));
     }
 
     /// Every expression over the handler's parameters.

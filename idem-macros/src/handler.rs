@@ -150,7 +150,7 @@ impl Handler {
     }
 
     /// Every variable that the parameters behind the transaction bind.
-    pub(crate) fn bindings(&self) -> BTreeSet<String> {
+    pub(crate) fn bindings(&self) -> BTreeSet<Ident> {
         self.behind_transaction().flat_map(|typed| names::bound(&typed.pat)).collect()
     }
 

@@ -60,6 +60,7 @@ fn transform(semantics: Semantics, args: TokenStream, item: &TokenStream) -> Tok
     let Some(mut handler) = Handler::read(semantics, item.clone(), &errors) else {
         return fallback::untouched(errors.finish(), item);
     };
+    args.bind(&handler.bindings());
     check::refuse(&mut args, &mut handler, &errors);
     match errors.finish() {
         None => expand::handler(&args, &handler).unwrap_or_else(|| item.clone()),

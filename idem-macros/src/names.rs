@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
+use syn::visit_mut::VisitMut;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Pat, PatIdent};
 
 use crate::diag::did_you_mean;
@@ -15,10 +16,25 @@ pub(crate) fn read(expr: &Expr) -> BTreeSet<String> {
 }
 
 /// The variables that a pattern binds.
-pub(crate) fn bound(pat: &Pat) -> BTreeSet<String> {
+pub(crate) fn bound(pat: &Pat) -> BTreeSet<Ident> {
     let mut names = Names::default();
     names.visit_pat(pat);
     names.bound
+}
+
+/// Lets the variables of an expression mean those of the same name. Inside a `macro_rules!` a name in a string, and the
+/// parameter of that name, can come from two places, which hygiene would keep apart.
+pub(crate) fn bind(expr: &mut Expr, bound: &BTreeSet<Ident>) {
+    struct Bind<'a>(&'a BTreeSet<Ident>);
+    impl VisitMut for Bind<'_> {
+        fn visit_expr_path_mut(&mut self, expr: &mut ExprPath) {
+            let bound = expr.path.get_ident().and_then(|name| self.0.get(name));
+            if let (Some(bound), Some(segment)) = (bound, expr.path.segments.last_mut()) {
+                segment.ident.set_span(segment.ident.span().resolved_at(bound.span()));
+            }
+        }
+    }
+    Bind(bound).visit_expr_mut(expr);
 }
 
 /// A variable that an expression reads, although nobody binds it.
@@ -27,7 +43,7 @@ pub(crate) fn unknown(expr: &Expr, known: &BTreeSet<String>) -> Option<Ident> {
     let is_known = |name: &Ident| {
         let text = name.to_string();
         let is_constant = text.contains(char::is_uppercase);
-        is_constant || text == "self" || known.contains(&text) || names.bound.contains(&text)
+        is_constant || text == "self" || known.contains(&text) || names.bound.contains(name)
     };
     let is_slip = |name: &Ident| did_you_mean(&name.to_string(), known.iter().map(String::as_str)).is_some();
     let mut read = names.read.iter().filter(|name| !is_known(name));
@@ -40,7 +56,7 @@ struct Names {
     read: Vec<Ident>,
     /// Passed to a function, and perhaps functions themselves.
     passed: Vec<Ident>,
-    bound: BTreeSet<String>,
+    bound: BTreeSet<Ident>,
 }
 
 impl Names {
@@ -77,7 +93,7 @@ impl<'ast> Visit<'ast> for Names {
     }
 
     fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
-        self.bound.insert(pat.ident.to_string());
+        self.bound.insert(pat.ident.clone());
         visit::visit_pat_ident(self, pat);
     }
 }

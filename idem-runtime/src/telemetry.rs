@@ -8,6 +8,7 @@ use crate::engine::{Ended, Stop};
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 use crate::key::Key;
+use crate::purge::Pass;
 use crate::store::Store;
 
 /// One delivery, from taking a connection, if its handler has one, to its end.
@@ -77,4 +78,71 @@ pub(crate) fn second_connection(meta: &HandlerMeta, waited: Duration) {
         "the handler failed after waiting as long as the pool does, while no connection was free: if it takes a second \
          connection from the pool, let it use the transaction that it is given"
     );
+}
+
+/// A key expression that is another one than before, under the same name.
+pub(crate) fn key_changed(meta: &HandlerMeta, was: &str, is: &str) {
+    error!(
+        target: "idem", handler = meta.name, was, is,
+        "the key of this handler is another one than before: every stored key is forgotten, and redelivered events count \
+         as new; if that is not meant, restore the key, or give the handler a new name"
+    );
+}
+
+/// A retention that is shorter than before.
+pub(crate) fn retention_shortened(meta: &HandlerMeta, was_secs: i64, secs: i64) {
+    warn!(
+        target: "idem", handler = meta.name, was_secs, secs,
+        "the retention of this handler is shorter than before: the next pass of the purge deletes keys that were safe"
+    );
+}
+
+/// How many keys a shorter retention gives to the purge, before it takes them.
+pub(crate) fn exposed(handler: &str, was_secs: i64, secs: i64, keys: i64) {
+    warn!(
+        target: "idem", handler, was_secs, secs, keys,
+        "the retention of this handler is shorter than before, and these keys go now that would have stayed"
+    );
+}
+
+/// One pass of the purge.
+pub(crate) fn pass<S: Store>() -> Span {
+    span!(target: "idem", Level::INFO, "idem.purge", store = S::NAME)
+}
+
+/// How a pass ended.
+pub(crate) fn pass_ended(pass: &Pass) {
+    match &pass.stopped {
+        None => {
+            debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass")
+        }
+        Some(stopped) => debug!(target: "idem", ?stopped, "the purge did not run"),
+    }
+    for orphan in pass.orphans() {
+        warn!(
+            target: "idem", handler = orphan.handler, purged = orphan.purged,
+            "this handler is not in the program any more, or its name is another; its keys go by its last retention"
+        );
+    }
+    for (handler, error) in &pass.failures {
+        warn!(target: "idem", handler, kind = ?error.kind(), %error, "the keys of this handler could not be purged");
+    }
+}
+
+/// A pass that failed as a whole. Three in a row need a human.
+pub(crate) fn pass_failed(failures: u32, error: &Error) {
+    let kind = error.kind();
+    if failures < 3 {
+        warn!(target: "idem", failures, ?kind, %error, "a pass of the purge failed; the next one comes by itself");
+    } else {
+        error!(
+            target: "idem", failures, ?kind, %error,
+            "the purge keeps failing: the table of keys grows; nothing is lost"
+        );
+    }
+}
+
+/// The purge waits after a start.
+pub(crate) fn waiting(waited: Duration, longest: Duration) {
+    debug!(target: "idem", ?waited, ?longest, "the purge waits until the consumers have caught up");
 }

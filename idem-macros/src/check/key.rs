@@ -71,18 +71,19 @@ pub(super) fn refuse(args: &mut Args, handler: &Handler, errors: &Errors) {
     }
     refuse_missing_key(args, errors);
     refuse_empty_key(args, errors);
-    let (known, allowances) = (handler.bindings(), Allowances::of(&args.allow));
+    let known: BTreeSet<String> = handler.bindings().iter().map(ToString::to_string).collect();
+    let allowances = Allowances::of(&args.allow);
     let judge = Judge { known: &known, allowances: &allowances, errors };
     if ["key", "fingerprint", "occurred_at"].iter().any(|option| args.mentions(option)) {
         allowances.overlook();
     }
     let refused_parts = &mut args.refused_parts;
-    if let Some(key) = &mut args.key
-        && judge_parts(&mut key.value, List::Key, refused_parts, &judge)
-    {
-        refuse_constant_key(key, &known, errors);
-        refuse_repeated_part(key, errors);
+    if let Some(key) = &mut args.key {
         refuse_too_many_parts(key, &allowances, errors);
+        if judge_parts(&mut key.value, List::Key, refused_parts, &judge) {
+            refuse_constant_key(key, &known, errors);
+            refuse_repeated_part(key, errors);
+        }
     }
     if let Some(fingerprint) = &mut args.fingerprint
         && judge_parts(&mut fingerprint.value, List::Fingerprint, refused_parts, &judge)

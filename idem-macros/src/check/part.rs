@@ -121,6 +121,8 @@ impl<'ast> Visit<'ast> for Find {
             | Expr::Unary(_)
             | Expr::Cast(_)
             | Expr::Index(_)
+            // As an index: `&msg.number[..8]`. By itself its type is refused.
+            | Expr::Range(_)
             | Expr::Paren(_)
             | Expr::Group(_) => None,
             Expr::Binary(_) if self.adds_up => None,
@@ -130,7 +132,6 @@ impl<'ast> Visit<'ast> for Find {
             Expr::Match(_) => Some("a `match`"),
             Expr::Tuple(_) => Some("a tuple"),
             Expr::Array(_) | Expr::Repeat(_) => Some("an array"),
-            Expr::Range(_) => Some("a range"),
             Expr::Struct(_) => Some("a value that is made here"),
             Expr::Assign(_) => Some("an assignment"),
             _ => Some("a block or statement"),

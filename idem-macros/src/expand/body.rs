@@ -94,7 +94,7 @@ impl Declaration<'_> {
         sig.constness = None;
         for input in &mut sig.inputs {
             if let FnArg::Typed(typed) = input
-                && !names::bound(&typed.pat).is_disjoint(&read)
+                && names::bound(&typed.pat).iter().any(|name| read.contains(&name.to_string()))
             {
                 typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
             }

@@ -173,8 +173,7 @@ impl Drift {
         let sentence = match self {
             Self::Renamed { from, to, .. } => format!("name of `{from}` changed to `{to}`{ON_PURPOSE}"),
             Self::KeyChanged { handler, was, is, .. } => {
-                let is = if is.is_empty() { NO_KEY.to_owned() } else { format!("`{is}`") };
-                format!("key of `{handler}` changed from `{was}` to {is}{ON_PURPOSE}")
+                format!("key of `{handler}` changed from `{was}` to {}{ON_PURPOSE}", shown(is))
             }
             _ => return None,
         };
@@ -183,8 +182,10 @@ impl Drift {
     }
 }
 
-/// Instead of a key, of a handler that keeps none any more.
-const NO_KEY: &str = "none";
+/// The key in the code, which a handler may have none of any more.
+fn shown(key: &str) -> String {
+    if key.is_empty() { "none".to_owned() } else { format!("`{key}`") }
+}
 
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,12 +202,7 @@ impl fmt::Display for Drift {
             }
             Self::KeyChanged { handler, was, is, retention_secs } => {
                 write!(f, "handler `{handler}` has another key, `{was}` in the file and ")?;
-                if is.is_empty() {
-                    f.write_str("none")?
-                } else {
-                    write!(f, "`{is}`")?
-                }
-                f.write_str(" in the code: ")?;
+                write!(f, "{} in the code: ", shown(is))?;
                 forgets(f, handler, *retention_secs)?;
                 write!(f, "\nhelp: to keep its keys, keep its key: `key({was})`")?;
                 write!(

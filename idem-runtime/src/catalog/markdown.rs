@@ -143,7 +143,7 @@ mod tests {
     fn text_means_itself() {
         assert_eq!(text("a <b> & `c` | d"), "a &lt;b&gt; &amp; \\`c\\` \\| d");
         assert_eq!(text("order_id, _x_ and *y*"), "order_id, \\_x\\_ and \\*y\\*");
-        assert_eq!(text("two\r\nlines, größer\u{202e}"), "two lines, größer\\u{202e}");
+        assert_eq!(text("two\r\nlines, größer\u{202e}"), "two lines, größer\\\\u{202e}");
     }
 
     #[test]

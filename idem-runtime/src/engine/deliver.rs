@@ -108,7 +108,27 @@ impl<S: Store> Engine<S> {
         };
         let found = S::find(lease.conn(), &self.inner.statements, new).await.ok()?;
         lease.end();
-        found.map(|row| duplicate(Some(row), new, body).map_err(|setback| setback.stop))
+        found.map(|row| self.duplicate(Some(row), new, body).map_err(|setback| setback.stop))
+    }
+
+    fn duplicate(&self, found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
+        let Some(row) = found else {
+            return Err(Setback::run_again(Error::new(ErrorKind::Database).detail(
+                "it says that the key is taken, but has no such row; it was purged meanwhile, or the table has a unique index \
+                 that is not the library's",
+            )));
+        };
+        if let (Some(new), Some(first)) = (new.fingerprint, &row.fingerprint)
+            && new != first
+        {
+            return Err(Setback::give_up(Error::new(ErrorKind::Mismatch)));
+        }
+        let age = row.now_micros.saturating_sub(row.claimed_micros) / 1_000_000;
+        self.note_duplicate_age(new.handler, u64::try_from(age).unwrap_or(0));
+        body.seen(row).map(|()| Ended::Duplicate).map_err(|error| {
+            let detail = "the event was applied, but its stored result no longer reads as the handler's result type";
+            Setback::give_up(Error::new(ErrorKind::Replay).detail(detail).source(error))
+        })
     }
 
     fn new_key<'k>(&self, meta: &'static HandlerMeta, key: &'k Key) -> NewKey<'k> {
@@ -136,7 +156,7 @@ impl<S: Store> Engine<S> {
                 // Dropping it queues the rollback, which travels with whatever the connection does next.
                 drop(tx);
                 lease.end();
-                return duplicate(found, new, body);
+                return self.duplicate(found, new, body);
             }
             Err(error) => Err(not_claimed::<S>(error)),
         };
@@ -227,7 +247,7 @@ impl<S: Store> Engine<S> {
         match self.look_up(new).await {
             Ok(Some(row)) if row.claim == new.claim => Ok(Ended::Applied),
             // Another delivery of the event came between.
-            Ok(row @ Some(_)) => duplicate(row, new, body),
+            Ok(row @ Some(_)) => self.duplicate(row, new, body),
             Ok(None) => Err(Setback::give_up(
                 Error::new(ErrorKind::Commit)
                     .detail("the connection was lost, and a fresh one finds that the commit did not happen")
@@ -287,22 +307,4 @@ async fn store_and_commit<S: Store>(
         return Err(error);
     }
     S::commit(tx).await
-}
-
-fn duplicate<S: Store>(found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
-    let Some(row) = found else {
-        return Err(Setback::run_again(Error::new(ErrorKind::Database).detail(
-            "it says that the key is taken, but has no such row; it was purged meanwhile, or the table has a unique index \
-             that is not the library's",
-        )));
-    };
-    if let (Some(new), Some(first)) = (new.fingerprint, &row.fingerprint)
-        && new != first
-    {
-        return Err(Setback::give_up(Error::new(ErrorKind::Mismatch)));
-    }
-    body.seen(row).map(|()| Ended::Duplicate).map_err(|error| {
-        let detail = "the event was applied, but its stored result no longer reads as the handler's result type";
-        Setback::give_up(Error::new(ErrorKind::Replay).detail(detail).source(error))
-    })
 }

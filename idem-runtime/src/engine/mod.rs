@@ -8,6 +8,7 @@ mod codec;
 mod deliver;
 mod lease;
 mod probe;
+mod record;
 mod setback;
 mod unkeyed;
 
@@ -32,10 +33,14 @@ pub use body::{Attempt, Plan, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
-pub(crate) use setback::Stop;
+pub(crate) use record::{Shortened, seconds};
+pub(crate) use setback::{CLOCK_TOLERANCE, Stop};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);
+
+/// The application of whoever shares the database with nobody.
+const DEFAULT_APPLICATION: &str = "default";
 
 /// How often a transaction is run before its serialization failures and deadlocks are reported.
 const MAX_RUNS: u32 = 5;
@@ -79,13 +84,24 @@ pub struct Engine<S: Store> {
 struct Inner<S: Store> {
     connections: Connections<S>,
     registry: Registry,
-    /// Whether a handler's last delivery was a duplicate.
-    last_was_duplicate: HashMap<&'static str, AtomicBool>,
+    /// What the deliveries of each handler tell the next ones, and the purge.
+    seen: HashMap<&'static str, SeenLately>,
+    application: String,
+    /// What the first pass of the purge has to speak of.
+    shortened: Vec<Shortened>,
     statements: Statements,
     claim_wait: Duration,
     max_runs: u32,
     /// Numbers the attempts, from a random start: another process's numbers are elsewhere.
     attempts: AtomicU64,
+}
+
+#[derive(Default)]
+struct SeenLately {
+    /// Whether the last delivery was a duplicate.
+    duplicate: AtomicBool,
+    /// The highest age of a duplicate, in seconds, that is not written down yet.
+    highest_age: AtomicU64,
 }
 
 /// The engine that belongs to a handler's transaction type.
@@ -107,7 +123,15 @@ impl<S: Store> Engine<S> {
 
     /// Configures an engine.
     pub fn builder(pool: Pool<S>) -> EngineBuilder<S> {
-        EngineBuilder { pool, claim_wait: None, max_runs: MAX_RUNS, isolation: None, statement_cache: true }
+        let application = DEFAULT_APPLICATION.to_owned();
+        EngineBuilder {
+            pool,
+            application,
+            claim_wait: None,
+            max_runs: MAX_RUNS,
+            isolation: None,
+            statement_cache: true,
+        }
     }
 
     /// Applies the message's event once, through a handler that is named as a type.
@@ -153,20 +177,46 @@ impl<S: Store> Engine<S> {
     }
 }
 
+impl<S: Store> Engine<S> {
+    /// The name under which the engine's handlers are recorded.
+    #[must_use]
+    pub fn application(&self) -> &str {
+        &self.inner.application
+    }
+
+    /// The highest age at which a duplicate came since the last call, in seconds, of each handler that had one.
+    pub(crate) fn take_duplicate_ages(&self) -> Vec<(&'static str, u64)> {
+        let ages =
+            self.inner.seen.iter().map(|(handler, seen)| (*handler, seen.highest_age.swap(0, Ordering::Relaxed)));
+        ages.filter(|(_, age)| *age > 0).collect()
+    }
+
+    pub(crate) fn shortened(&self) -> &[Shortened] {
+        &self.inner.shortened
+    }
+
+    /// Puts an age back that could not be written down.
+    pub(crate) fn note_duplicate_age(&self, handler: &str, secs: u64) {
+        if let Some(seen) = self.inner.seen.get(handler) {
+            seen.highest_age.fetch_max(secs, Ordering::Relaxed);
+        }
+    }
+}
+
 impl<S: Store> Inner<S> {
     fn next_attempt(&self) -> i64 {
         self.attempts.fetch_add(1, Ordering::Relaxed).cast_signed()
     }
 
     fn expects_duplicate(&self, meta: &HandlerMeta) -> bool {
-        self.last_was_duplicate.get(meta.name).is_some_and(|last| last.load(Ordering::Relaxed))
+        self.seen.get(meta.name).is_some_and(|seen| seen.duplicate.load(Ordering::Relaxed))
     }
 
     fn note(&self, meta: &HandlerMeta, duplicate: bool) {
-        if let Some(last) = self.last_was_duplicate.get(meta.name)
-            && last.load(Ordering::Relaxed) != duplicate
+        if let Some(seen) = self.seen.get(meta.name)
+            && seen.duplicate.load(Ordering::Relaxed) != duplicate
         {
-            last.store(duplicate, Ordering::Relaxed);
+            seen.duplicate.store(duplicate, Ordering::Relaxed);
         }
     }
 }
@@ -191,6 +241,7 @@ impl<S: Store> std::fmt::Debug for Engine<S> {
 #[must_use = "nothing runs before `start` is awaited"]
 pub struct EngineBuilder<S: Store> {
     pool: Pool<S>,
+    application: String,
     claim_wait: Option<Duration>,
     max_runs: u32,
     isolation: Option<Isolation>,
@@ -198,6 +249,13 @@ pub struct EngineBuilder<S: Store> {
 }
 
 impl<S: Store> EngineBuilder<S> {
+    /// The name of the application that the handlers belong to, for databases that several applications share: its purge
+    /// leaves the keys of the others alone. Default: `default`. At most 128 characters of ASCII.
+    pub fn application(mut self, name: impl Into<String>) -> Self {
+        self.application = name.into();
+        self
+    }
+
     /// How long a delivery waits for another delivery of the same event before it is [busy](crate::ErrorKind::Busy).
     /// Default: 5 seconds. At least a millisecond, and at most an hour: a longer wait is taken as that.
     ///
@@ -240,7 +298,8 @@ impl<S: Store> EngineBuilder<S> {
         self
     }
 
-    /// Checks the registry and the tables, and starts the engine.
+    /// Checks the registry and the tables, writes down which handlers there are and how long they keep their keys, and
+    /// starts the engine.
     ///
     /// # Errors
     ///
@@ -250,7 +309,7 @@ impl<S: Store> EngineBuilder<S> {
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe: starting only reads.
+    /// Cancel safe: what was written down stays true.
     pub async fn start(self) -> Result<Engine<S>, Error> {
         let registry = Registry::load()?;
         let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
@@ -260,10 +319,13 @@ impl<S: Store> EngineBuilder<S> {
         let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
+        let shortened = record::handlers::<S>(&mut conn, &self.application, &registry).await?;
         drop(conn);
         let inner = Inner {
             connections: Connections::new(self.pool),
-            last_was_duplicate: registry.handlers().map(|meta| (meta.name, AtomicBool::new(false))).collect(),
+            seen: registry.handlers().map(|meta| (meta.name, SeenLately::default())).collect(),
+            application: self.application,
+            shortened,
             registry,
             statements,
             claim_wait: claim_wait.unwrap_or(CLAIM_WAIT),

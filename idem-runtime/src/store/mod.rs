@@ -9,6 +9,7 @@ mod postgres;
 pub(crate) mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod upkeep;
 
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ use futures_util::future::BoxFuture;
 use sqlx::migrate::{Migrate, Migrator};
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, SqlStr, Transaction};
+
+pub(crate) use upkeep::Upkeep;
+pub(crate) use upkeep::{HoldRow, RecordedHandler, RecordedRow};
 
 /// Why a transaction was not committed, or is not known to be.
 #[derive(Debug)]
@@ -147,7 +151,7 @@ mod sealed {
     label = "not a database that keys can be kept in",
     note = "the stores are features of idem-runtime: `sqlite` (on by default), `postgres`, `mysql`"
 )]
-pub trait Store: Database<Connection: Migrate> + sealed::Sealed {
+pub trait Store: Upkeep + Database<Connection: Migrate> + sealed::Sealed {
     /// Asks the database what the statements need to know, and puts them together.
     #[doc(hidden)]
     fn statements<'a>(

@@ -14,7 +14,10 @@ use super::{
     driver_fault, schema,
 };
 
-const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/mysql/0001_keys.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("keys", include_str!("../../migrations/mysql/0001_keys.sql")),
+    ("retention", include_str!("../../migrations/mysql/0002_retention.sql")),
+];
 
 /// The mark of our transaction is a savepoint: it vanishes with the transaction, whoever ends it, and releasing one that
 /// is not there is an error, which keeps the `COMMIT` behind it from running.

@@ -8,7 +8,10 @@ use sqlx::{Connection, Row, SqlSafeStr, SqlStr, Sqlite, Transaction};
 
 use super::{Claimed, CommitError, Fault, Health, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
 
-const MIGRATIONS: &[(&str, &str)] = &[("keys", include_str!("../../migrations/sqlite/0001_keys.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("keys", include_str!("../../migrations/sqlite/0001_keys.sql")),
+    ("retention", include_str!("../../migrations/sqlite/0002_retention.sql")),
+];
 
 /// IMMEDIATE, since a transaction that turns writer later fails as busy at once. The savepoint is the mark of our
 /// transaction: it vanishes with it, whoever ends it.

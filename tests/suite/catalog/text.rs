@@ -12,7 +12,6 @@ const NASTY: &str = "<script>alert('x')</script> | a|b `code` ``\"quoted\"`` &am
 
 fn nasty() -> HandlerMeta {
     let place = Place::new(NASTY, NASTY, 1);
-    let lossy = Semantics::AtMostOnce { reason: NASTY, loss: NASTY };
     let mut meta = HandlerMeta::new("nasty", place, Semantics::Idempotent)
         .describe(NASTY, NASTY)
         .key(const { &[NASTY, NASTY] }, Retention::days(7))
@@ -22,7 +21,6 @@ fn nasty() -> HandlerMeta {
         .external(const { &[External::new(NASTY, Guard::Lookup, NASTY).lookup(NASTY).window(Retention::days(400))] })
         .allowed(const { &[Allowed::new(NASTY, NASTY)] });
     meta.policy = Some(NASTY);
-    assert_ne!(meta.semantics, lossy);
     meta
 }
 
@@ -50,7 +48,9 @@ fn no_text_is_a_line_of_its_own_in_markdown() {
     let begins = ["<!-- idem: ", "# ", "## ", "| ", "|---", "- ", "<a id=", "What each", "&lt;script"];
     for line in text.lines().filter(|line| !line.is_empty()) {
         assert!(begins.iter().any(|begin| line.starts_with(begin)), "{line}");
-        assert!(!line.contains('\u{202e}') && line.matches("-->").count() <= 1 || !line.starts_with("<!--"), "{line}");
+        assert!(!line.contains('\u{202e}'), "{line}");
+        // In code it is text, since no comment was begun before it.
+        assert!(!line.starts_with("<!--") || line.find("-->") == Some(line.len() - 3), "{line}");
     }
     let cells = text.lines().find(|line| line.contains("#handler-nasty")).unwrap().replace("\\|", "");
     assert_eq!(cells.matches('|').count(), 9, "{cells}");
@@ -68,6 +68,7 @@ fn texts_are_whole_in_json() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it measures, and shows what it measured")]
 fn a_thousand_handlers_are_quick() {
     let names: Vec<&'static str> = (0..1_000).map(|number| &*format!("handler-{number:04}").leak()).collect();
     let handlers: Vec<_> = names.iter().map(|name| but(CREDIT, |meta| meta.name = name)).collect();

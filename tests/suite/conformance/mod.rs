@@ -15,6 +15,7 @@ mod keyless;
 mod keys;
 mod lifecycle;
 mod processes;
+mod purge;
 mod races;
 mod results;
 mod start;
@@ -113,6 +114,18 @@ for_each_store! {
         a_key_from_before_the_fingerprint_is_a_duplicate
         an_event_older_than_its_retention_is_parked
         an_event_from_the_future_is_parked;
+    purge:
+        only_keys_past_their_own_retention_go
+        retention_is_that_of_whoever_wants_the_key_longest
+        a_shorter_retention_is_loud
+        a_changed_key_is_an_error_in_the_log
+        a_hold_keeps_every_node_from_purging
+        one_node_purges_at_a_time
+        nothing_is_purged_right_after_a_start
+        no_key_goes_while_its_event_is_accepted
+        the_highest_age_of_a_duplicate_is_kept
+        the_longest_retention_works
+        a_pass_that_fails_is_no_end;
     start:
         missing_tables_say_what_to_run
         newer_tables_are_refused

@@ -79,7 +79,7 @@ pub(super) async fn a_key_from_before_the_fingerprint_is_a_duplicate<S: TestStor
 }
 
 #[idempotent(key(order), retention = "2h", name = "tests.ship", occurred_at = *at)]
-async fn ship<S: TestStore>(tx: &mut Transaction<'_, S>, order: &str, at: &SystemTime) -> sqlx::Result<()> {
+pub(super) async fn ship<S: TestStore>(tx: &mut Transaction<'_, S>, order: &str, at: &SystemTime) -> sqlx::Result<()> {
     S::run(tx, "INSERT INTO effect (note) VALUES ('shipped')").await.map(drop)
 }
 

@@ -7,8 +7,7 @@ use idem_runtime::{Engine, ErrorKind, migrate};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver};
 
 pub(super) async fn missing_tables_say_what_to_run<S: TestStore>(db: Arc<Db<S>>) {
-    db.run("DROP TABLE idem_key").await;
-    db.run("DROP TABLE idem_schema").await;
+    drop_tables(&db).await;
     let pool = db.pool(1).await;
     let error = Engine::start(pool.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema);
@@ -25,6 +24,12 @@ pub(super) async fn missing_tables_say_what_to_run<S: TestStore>(db: Arc<Db<S>>)
     assert_eq!((ended, msg.runs()), (Delivered::Refused(expected), 0));
 }
 
+async fn drop_tables<S: TestStore>(db: &Db<S>) {
+    for table in ["idem_key", "idem_handler", "idem_lease", "idem_hold", "idem_schema"] {
+        db.run(&format!("DROP TABLE {table}")).await;
+    }
+}
+
 pub(super) async fn newer_tables_are_refused<S: TestStore>(db: Arc<Db<S>>) {
     db.run("UPDATE idem_schema SET version = 999").await;
     let pool = db.pool(1).await;
@@ -36,12 +41,11 @@ pub(super) async fn newer_tables_are_refused<S: TestStore>(db: Arc<Db<S>>) {
     // Older: the version table is there, but no migration was.
     db.run("DELETE FROM idem_schema").await;
     let error = Engine::start(pool).await.unwrap_err();
-    assert!(error.to_string().contains("version 1 is needed"), "{error}");
+    assert!(error.to_string().contains("version 2 is needed"), "{error}");
 }
 
 pub(super) async fn migrating_twice_at_once_is_fine<S: TestStore>(db: Arc<Db<S>>) {
-    db.run("DROP TABLE idem_key").await;
-    db.run("DROP TABLE idem_schema").await;
+    drop_tables(&db).await;
     let pool = db.pool(4).await;
     // The host application's own migrations stay its own.
     db.run("CREATE TABLE _sqlx_migrations (version BIGINT PRIMARY KEY)").await;

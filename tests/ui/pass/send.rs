@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use idem_runtime::{Engine, Handler, at_most_once, idempotent, naturally_idempotent};
+use idem_runtime::{Engine, Handler, HandlerResult, at_most_once, idempotent, naturally_idempotent};
 use sqlx::{Sqlite, Transaction};
 
 struct Paid {
@@ -37,7 +37,7 @@ type Run = Box<dyn for<'a> Fn(&'a Engine<Sqlite>, &'a Paid) -> Pin<Box<dyn Futur
 
 fn run<H>() -> Run
 where
-    H: Handler<Sqlite, Message = Paid, State = (), Ok: Send, Err: Send>,
+    H: Handler<Sqlite, Message = Paid, State = (), Returned: HandlerResult<Ok: Send, Err: Send>>,
 {
     Box::new(|engine, msg| Box::pin(async move { engine.handle::<H>(msg, &()).await.is_ok() }))
 }

@@ -20,7 +20,11 @@ async fn plot<__IdemStore: ::idem_runtime::Store>(
     <plot as ::idem_runtime::Handler<_>>::call(engine, msg, chart).await
 }
 ///The handler `plot` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum plot {}
 impl plot {
     ///The handler's body, without the engine. For tests.

@@ -24,7 +24,11 @@ async fn charge(
     <charge as ::idem_runtime::Handler<_>>::call(engine, msg, stripe).await
 }
 ///The handler `charge` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum charge {}
 impl charge {
     /// The key of the message's event.

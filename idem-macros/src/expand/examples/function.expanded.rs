@@ -21,7 +21,11 @@ pub async fn credit(
     <credit as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 pub enum credit {}
 impl credit {
     /// The key of the message's event.

@@ -44,7 +44,11 @@ where
         .await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum credit {}
 impl credit {
     /// The key of the message's event.

@@ -40,7 +40,7 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
         >::keyed(
             __IDEM_META,
             || {
-                #[allow(unused_variables)]
+                #[allow(unused_variables, clippy::shadow_same)]
                 let msg = msg;
                 ::idem_runtime::Key::of(
                     ::idem_runtime::__private::key_part(&(msg.order_id)),

@@ -19,7 +19,11 @@ pub async fn price(
     <price as ::idem_runtime::Handler<_>>::call(engine, msg, &()).await
 }
 ///The handler `price` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 pub enum price {}
 impl price {
     ///The handler's body, in a transaction of the caller's: no commit. For tests.

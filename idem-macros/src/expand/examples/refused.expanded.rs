@@ -27,7 +27,11 @@ async fn credit(
     ::core::unimplemented!()
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.
-#[allow(non_camel_case_types)]
+#[allow(
+    non_camel_case_types,
+    missing_copy_implementations,
+    missing_debug_implementations
+)]
 enum credit {}
 #[allow(unused, clippy::all)]
 impl credit {

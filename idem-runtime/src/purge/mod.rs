@@ -1,0 +1,293 @@
+//! Deletes keys once they are older than their handler's retention.
+
+mod hold;
+mod pace;
+mod pass;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::store::{Store, schema};
+use crate::telemetry;
+
+pub use hold::{Hold, holds, place_hold, release_hold};
+pub use pass::{Pass, Purged, Stopped};
+
+use pass::Way;
+
+/// How often a pass is made.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+/// How many keys a statement deletes.
+const BATCH: u32 = 1_000;
+
+/// The least pause between two batches.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long after a start nothing is purged, if nobody says when the consumers have caught up.
+const START_HOLD: Duration = Duration::from_secs(900);
+
+/// The longest wait for consumers that have to catch up.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// How often consumers are asked whether they have caught up.
+const ASK: Duration = Duration::from_secs(5);
+
+/// Says whether the consumers have caught up with their brokers.
+type CaughtUp = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// Deletes the keys of every handler once they are older than its retention.
+///
+/// One pass after another: oldest keys first, in small transactions of their own, paced, and by one node at a time. What
+/// may go is decided by the database's clock and by the retention in the code, so lengthening it today saves the keys that
+/// were written yesterday. `docs/retention.md` has the rules.
+///
+/// ```standalone_crate
+/// # use idem_runtime::{Engine, Purger, idempotent};
+/// # use sqlx::{Sqlite, Transaction};
+/// # struct Paid { order_id: String }
+/// # #[idempotent(key(msg.order_id), retention = "7d")]
+/// # async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> { Ok(()) }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # idem_runtime::migrate(&pool).await?;
+/// let engine = Engine::start(pool).await?;
+/// let purging = Purger::new(&engine).spawn();
+/// // … until the application ends:
+/// purging.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[must_use = "nothing is purged before `spawn` or `pass`"]
+pub struct Purger<S: Store> {
+    engine: Engine<S>,
+    interval: Duration,
+    batch: u32,
+    pause: Duration,
+    start_hold: Duration,
+    caught_up: Option<CaughtUp>,
+}
+
+impl<S: Store> Purger<S> {
+    /// A purger with the defaults.
+    pub fn new(engine: &Engine<S>) -> Self {
+        let (interval, batch, pause, start_hold) = (INTERVAL, BATCH, PAUSE, START_HOLD);
+        Self { engine: engine.clone(), interval, batch, pause, start_hold, caught_up: None }
+    }
+
+    /// The time between two passes. Default: 10 minutes; at least a second. The first one begins somewhere in the first
+    /// tenth of it, and passes that were missed are not made up.
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval.max(Duration::from_secs(1));
+        self
+    }
+
+    /// How many keys a statement deletes at most. Default: 1,000; from 1 to 100,000. It is halved where locks are met.
+    pub fn batch_size(mut self, keys: u32) -> Self {
+        self.batch = keys.clamp(1, 100_000);
+        self
+    }
+
+    /// The least pause between two batches. Default: 10 milliseconds. It is longer after a batch that took longer.
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// How long after a start nothing is purged: an application that was down for hours has a backlog of redeliveries, whose
+    /// keys must not go first. Default: 15 minutes, counted from the first start since the last pass, in the database, so
+    /// that a process that restarts every minute still purges. With [`caught_up`](Self::caught_up), where it is the longest
+    /// wait: an hour.
+    pub fn start_hold(mut self, hold: Duration) -> Self {
+        self.start_hold = hold;
+        self
+    }
+
+    /// Asks, every five seconds after a start, whether the consumers have caught up with their brokers, and begins to purge
+    /// when they have, or when the [start hold](Self::start_hold) is over.
+    pub fn caught_up(mut self, caught_up: impl Fn() -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
+        if self.start_hold == START_HOLD {
+            self.start_hold = LONGEST_WAIT;
+        }
+        self.caught_up = Some(Arc::new(caught_up));
+        self
+    }
+
+    /// Purges until the handle is dropped or told to stop. A pass that fails is reported, and the next one comes.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn spawn(self) -> Purging {
+        let stop = Arc::new(Stop::default());
+        let task = tokio::spawn(self.run(Arc::clone(&stop)));
+        Purging { stop, task: Some(task) }
+    }
+
+    /// Makes one pass now, whatever the start hold. Holds are honoured.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`](ErrorKind::Unavailable) or [`Database`](ErrorKind::Database) when the pass could not be made. One
+    /// handler whose keys cannot be purged is in [`Pass::failures`], and does not keep the others from it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was deleted was old enough. Other nodes wait for a minute before they purge.
+    pub async fn pass(&self) -> Result<Pass, Error> {
+        self.pass_until(&|| false).await
+    }
+
+    /// What a pass would delete, by handler, without deleting it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`](ErrorKind::Unavailable) or [`Database`](ErrorKind::Database) when the keys could not be counted.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it only reads.
+    pub async fn dry_run(&self) -> Result<Pass, Error> {
+        pass::dry_run(&self.engine).await
+    }
+
+    async fn pass_until(&self, is_told_to_stop: &(dyn Fn() -> bool + Send + Sync)) -> Result<Pass, Error> {
+        self.write_down_ages().await;
+        let way = Way { batch: self.batch, pause: self.pause, is_told_to_stop };
+        pass::run(&self.engine, &way).await
+    }
+
+    /// Writes down at which age duplicates came: evidence for a longer or a shorter retention. What cannot be written now is
+    /// kept for the next time.
+    async fn write_down_ages(&self) {
+        let Ok(mut conn) = hold::connection(&self.engine).await else {
+            return;
+        };
+        for (handler, secs) in self.engine.take_duplicate_ages() {
+            let age = i64::try_from(secs).unwrap_or(i64::MAX);
+            if S::raise_duplicate_age(&mut conn, self.engine.application(), handler, age).await.is_err() {
+                self.engine.note_duplicate_age(handler, secs);
+            }
+        }
+    }
+
+    async fn run(self, stop: Arc<Stop>) {
+        let random = RandomState::new().build_hasher().finish();
+        let mut next = pace::stagger(self.interval, random);
+        let (mut failures, mut may_begin) = (0_u32, false);
+        while !stop.within(next).await {
+            if !may_begin {
+                may_begin = self.may_begin().await;
+                if !may_begin {
+                    next = ASK.min(self.interval);
+                    continue;
+                }
+            }
+            next = self.interval;
+            let pass = AssertUnwindSafe(self.pass_until(&|| stop.is_told())).catch_unwind().await;
+            let failed = match pass {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(error),
+                Err(_) => Some(Error::new(ErrorKind::Panicked).detail("the purge itself; please report it")),
+            };
+            failures = failed.as_ref().map_or(0, |_| failures.saturating_add(1));
+            if let Some(error) = failed {
+                telemetry::pass_failed(failures, &error);
+            }
+        }
+    }
+
+    /// Whether the wait after a start is over. Without an answer from the database it is not.
+    async fn may_begin(&self) -> bool {
+        let waited = async {
+            let mut conn = hold::connection(&self.engine).await?;
+            S::waiting_secs(&mut conn).await.map_err(|error| schema::connection_error::<S>(error))
+        };
+        let waited = match waited.await {
+            Ok(secs) => Duration::from_secs(u64::try_from(secs).unwrap_or(0)),
+            Err(error) => {
+                telemetry::pass_failed(1, &error);
+                return false;
+            }
+        };
+        if waited >= self.start_hold {
+            return true;
+        }
+        telemetry::waiting(waited, self.start_hold);
+        match &self.caught_up {
+            Some(caught_up) => caught_up().await,
+            None => false,
+        }
+    }
+}
+
+impl<S: Store> std::fmt::Debug for Purger<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Purger")
+            .field("interval", &self.interval)
+            .field("batch", &self.batch)
+            .field("start_hold", &self.start_hold)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Purges in the background, until it is dropped or told to stop.
+#[derive(Debug)]
+#[must_use = "dropping it ends the purge"]
+pub struct Purging {
+    stop: Arc<Stop>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Purging {
+    /// Ends the purge after the batch that runs, and waits for that.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before its end, the purge ends all the same.
+    pub async fn stop(mut self) {
+        self.stop.tell();
+        if let Some(task) = self.task.take() {
+            // A task that panicked or was cancelled has ended.
+            drop(task.await);
+        }
+    }
+}
+
+impl Drop for Purging {
+    fn drop(&mut self) {
+        self.stop.tell();
+    }
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    told: AtomicBool,
+    wake: Notify,
+}
+
+impl Stop {
+    fn tell(&self) {
+        self.told.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    fn is_told(&self) -> bool {
+        self.told.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is told to stop within this time.
+    async fn within(&self, time: Duration) -> bool {
+        let told = tokio::time::timeout(time, self.wake.notified()).await.is_ok();
+        told || self.is_told()
+    }
+}
