@@ -15,7 +15,8 @@ pub(crate) async fn run(url: &str, command: Command) -> ExitCode {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("postgres" | "postgresql") => run_on::<Postgres>(url, command).await,
         Some("mysql" | "mariadb") => run_on::<MySql>(url, command).await,
-        _ => run_on::<Sqlite>(url, command).await,
+        Some("sqlite") => run_on::<Sqlite>(url, command).await,
+        _ => misused("the address of the database begins with `sqlite:`, `postgres:` or `mysql:`"),
     }
 }
 

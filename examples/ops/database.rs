@@ -10,10 +10,14 @@ use sqlx::sqlite::SqlitePoolOptions;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(url: &str, command: Command) -> ExitCode {
+    // sqlx takes whatever has no scheme of its own for the name of a file.
+    if !url.starts_with("sqlite:") {
+        return misused(
+            "the address of the database begins with `sqlite:`; for others, build with `--features servers`",
+        );
+    }
     match SqlitePoolOptions::new().acquire_timeout(PATIENCE).connect_lazy(url) {
         Ok(pool) => command.run(pool).await,
-        Err(error) => misused(format!(
-            "`{url}` is no address of an SQLite database: {error}; for others, build with `--features servers`"
-        )),
+        Err(error) => misused(format!("the address of the database cannot be read: {error}")),
     }
 }

@@ -5,15 +5,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::Target;
 use super::opt::{self, Format};
 use super::output::{Output, Paint, Report};
 use super::stop::{Exit, Stop};
 use crate::catalog::{Catalog, Drift};
-use crate::store::Store;
+use crate::registry::Registry;
 
-pub(super) async fn run<S: Store>(target: &Target<S>, options: &opt::Catalog, output: &Output) -> Result<Exit, Stop> {
-    let catalog = Catalog::of(&target.registry()?);
+pub(super) fn run(registry: &Registry, options: &opt::Catalog, output: &Output) -> Result<Exit, Stop> {
+    let catalog = Catalog::of(registry);
     if let Some(path) = &options.check {
         return output.print(&Checked::of(path, &catalog.drifts_of_file(path)));
     }

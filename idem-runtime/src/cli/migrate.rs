@@ -20,9 +20,9 @@ pub(super) struct Migrated {
     check: bool,
 }
 
-pub(super) async fn run<S: Store>(target: &Target<S>, options: &opt::Migrate) -> Result<Migrated, Stop> {
+pub(super) async fn run<S: Store>(target: Target<S>, options: &opt::Migrate) -> Result<Migrated, Stop> {
     let wanted = schema::wanted::<S>();
-    let was = found(target).await?;
+    let was = found(&target).await?;
     if options.check {
         return Ok(Migrated { was, is: was, wanted, check: true });
     }
@@ -30,15 +30,13 @@ pub(super) async fn run<S: Store>(target: &Target<S>, options: &opt::Migrate) ->
     if was.is_none_or(|was| was < wanted) {
         schema::migrate(target.pool()).await?;
     } else {
-        let mut conn = target.pool().acquire().await.map_err(schema::connection_error::<S>)?;
-        schema::check::<S>(&mut conn).await?;
+        schema::check::<S>(&mut *target.connection().await?).await?;
     }
-    Ok(Migrated { was, is: found(target).await?, wanted, check: false })
+    Ok(Migrated { was, is: found(&target).await?, wanted, check: false })
 }
 
 async fn found<S: Store>(target: &Target<S>) -> Result<Option<i64>, Stop> {
-    let mut conn = target.pool().acquire().await.map_err(schema::connection_error::<S>)?;
-    Ok(schema::found::<S>(&mut conn).await?)
+    Ok(schema::found::<S>(&mut *target.connection().await?).await?)
 }
 
 impl Report for Migrated {

@@ -24,15 +24,18 @@
 //! | 1 | the answer is no: not found, findings, a catalog that has drifted |
 //! | 2 | wrong usage; nothing was done |
 //! | 3 | the database cannot be reached |
-//! | 4 | refused: the tables or the handlers do not fit, the database is read-only, nobody confirmed |
+//! | 4 | refused: the tables or the handlers do not fit, the database is read-only, a hold is in force, nobody confirmed |
 //! | 5 | failed: the database refused a statement, or a file could not be read or written |
 
+mod author;
 mod catalog;
 mod doctor;
 mod handlers;
+mod hold;
 mod migrate;
 mod opt;
 mod output;
+mod purge;
 mod show;
 mod stop;
 
@@ -41,10 +44,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use sqlx::Pool;
+use sqlx::pool::PoolConnection;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineBuilder, Start};
 use crate::registry::Registry;
-use crate::store::Store;
+use crate::store::{Store, schema};
 
 use opt::{Action, Program};
 use output::Output;
@@ -52,21 +56,29 @@ use stop::Stop;
 
 pub use opt::Command;
 
-/// What the commands work on: a pool or an engine.
+/// What the commands work on: a pool, an engine that is configured, or one that has started.
 ///
-/// A pool is enough. `migrate` needs no more, and an engine cannot start before it was run; the others start one.
+/// A pool is enough: `migrate` needs no more, and an engine cannot start before it was run. The others start one, which
+/// does not write down that this program is a node. Where the application has a
+/// [name](EngineBuilder::application), give `Engine::builder(pool).application(…)`.
 #[derive(Debug)]
 pub struct Target<S: Store>(Source<S>);
 
 #[derive(Debug)]
 enum Source<S: Store> {
-    Pool(Pool<S>),
+    Builder(EngineBuilder<S>),
     Engine(Engine<S>),
 }
 
 impl<S: Store> From<Pool<S>> for Target<S> {
     fn from(pool: Pool<S>) -> Self {
-        Self(Source::Pool(pool))
+        Self(Source::Builder(Engine::builder(pool)))
+    }
+}
+
+impl<S: Store> From<EngineBuilder<S>> for Target<S> {
+    fn from(builder: EngineBuilder<S>) -> Self {
+        Self(Source::Builder(builder))
     }
 }
 
@@ -77,31 +89,46 @@ impl<S: Store> From<Engine<S>> for Target<S> {
 }
 
 impl<S: Store> Target<S> {
-    fn pool(&self) -> &Pool<S> {
-        match &self.0 {
-            Source::Pool(pool) => pool,
-            Source::Engine(engine) => engine.pool(),
-        }
-    }
-
     fn registry(&self) -> Result<Registry, Stop> {
         match &self.0 {
-            Source::Pool(_) => Ok(Registry::load()?),
+            Source::Builder(_) => Ok(Registry::load()?),
             Source::Engine(engine) => Ok(engine.registry().clone()),
         }
     }
 
-    async fn engine(&self) -> Result<Engine<S>, Stop> {
+    fn application(&self) -> &str {
         match &self.0 {
-            Source::Pool(pool) => Ok(Engine::start(pool.clone()).await?),
-            Source::Engine(engine) => Ok(engine.clone()),
+            Source::Builder(builder) => builder.name(),
+            Source::Engine(engine) => engine.application(),
+        }
+    }
+
+    fn pool(&self) -> &Pool<S> {
+        match &self.0 {
+            Source::Builder(builder) => builder.pool(),
+            Source::Engine(engine) => engine.pool(),
+        }
+    }
+
+    async fn connection(&self) -> Result<PoolConnection<S>, Stop> {
+        connection(self.pool()).await
+    }
+
+    async fn engine(self) -> Result<Engine<S>, Stop> {
+        match self.0 {
+            Source::Builder(builder) => Ok(builder.start_as(Start::Visitor).await?),
+            Source::Engine(engine) => Ok(engine),
         }
     }
 }
 
+async fn connection<S: Store>(pool: &Pool<S>) -> Result<PoolConnection<S>, Stop> {
+    Ok(pool.acquire().await.map_err(schema::connection_error::<S>)?)
+}
+
 /// Runs the command that the process was started with, and prints what it finds.
 ///
-/// Takes a pool, best one that [connects lazily](Pool::connect_lazy_with), or an engine that has started.
+/// Takes a pool, best one that [connects lazily](Pool::connect_lazy_with), an [`EngineBuilder`] or an [`Engine`].
 ///
 /// # Cancel safety
 ///
@@ -148,7 +175,7 @@ impl Command {
     pub async fn run<S: Store>(self, target: impl Into<Target<S>>) -> ExitCode {
         let output = Output::new(self.json);
         let name = self.action.name();
-        let exit = match self.action.run(&target.into(), &output).await {
+        let exit = match self.action.run(target.into(), &output).await {
             Ok(exit) => exit,
             Err(stop) => output.stop(name, &stop),
         };
@@ -157,11 +184,15 @@ impl Command {
 }
 
 impl Action {
-    async fn run<S: Store>(self, target: &Target<S>, output: &Output) -> Result<stop::Exit, Stop> {
+    async fn run<S: Store>(self, target: Target<S>, output: &Output) -> Result<stop::Exit, Stop> {
         match self {
             Self::Migrate(options) => output.print(&migrate::run(target, &options).await?),
             Self::Handlers => output.print(&handlers::run(&target.registry()?)),
-            Self::Catalog(options) => catalog::run(target, &options, output).await,
+            Self::Catalog(options) => catalog::run(&target.registry()?, &options, output),
+            Self::Purge(options) => purge::run(&target.engine().await?, &options, output).await,
+            Self::Hold(options) => output.print(&hold::place(&target.engine().await?, options).await?),
+            Self::Release(options) => output.print(&hold::release(&target.engine().await?, options).await?),
+            Self::Holds => output.print(&hold::list(&target.engine().await?).await?),
             Self::Show(options) => output.print(&show::run(target, &options).await?),
             Self::Doctor => output.print(&doctor::run(target).await?),
         }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::retention::Retention;
 
 /// The commands as a part of your own command line.
 ///
@@ -44,7 +47,7 @@ Exit codes:
   1  the answer is no: not found, findings, a catalog that has drifted
   2  wrong usage; nothing was done
   3  the database cannot be reached
-  4  refused: tables or handlers do not fit, read-only database, nobody confirmed
+  4  refused: tables or handlers do not fit, read-only database, a hold in force, nobody confirmed
   5  failed: the database refused a statement, or a file cannot be read or written";
 
 /// Handlers that apply each event once: their keys, their catalog, their purge
@@ -63,6 +66,14 @@ pub(super) enum Action {
     Handlers,
     /// Writes or checks the documentation of the handlers
     Catalog(Catalog),
+    /// Deletes the keys that are older than their handler's retention
+    Purge(Purge),
+    /// Keeps every node from purging for a time, for instance during a replay
+    Hold(Hold),
+    /// Ends a hold before it expires
+    Release(Release),
+    /// Lists the holds that are in force
+    Holds,
     /// Says whether an event was applied, when, and by which handler
     Show(Show),
     /// Looks for what is wrong, and says what to do about it
@@ -76,6 +87,10 @@ impl Action {
             Self::Migrate(_) => "migrate",
             Self::Handlers => "handlers",
             Self::Catalog(_) => "catalog",
+            Self::Purge(_) => "purge",
+            Self::Hold(_) => "hold",
+            Self::Release(_) => "release",
+            Self::Holds => "holds",
             Self::Show(_) => "show",
             Self::Doctor => "doctor",
         }
@@ -110,6 +125,44 @@ pub(super) enum Format {
     Json,
     /// One page that needs nothing else
     Html,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Purge {
+    /// Counts what would go, and deletes nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// The keys of this handler alone
+    #[arg(long, value_name = "NAME", value_parser = handler_name)]
+    pub(super) handler: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Author {
+    /// Who does it [default: $USER, or else the user of this process]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) author: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Hold {
+    /// Why; whoever finds the purge held reads it
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) reason: String,
+    /// For how long at most, such as 90m, 6h or 2d
+    #[arg(long = "for", value_name = "LENGTH")]
+    pub(super) length: Retention,
+    #[command(flatten)]
+    pub(super) author: Author,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Release {
+    /// The hold, as `hold` and `holds` name it
+    #[arg(value_name = "ID")]
+    pub(super) id: String,
+    #[command(flatten)]
+    pub(super) author: Author,
 }
 
 const KEY_HELP: &str = "\

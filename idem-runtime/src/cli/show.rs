@@ -59,7 +59,7 @@ pub(super) fn key(typed: &opt::EventKey) -> Result<Key, Stop> {
     }
 }
 
-pub(super) async fn run<S: Store>(target: &Target<S>, options: &opt::Show) -> Result<Shown, Stop> {
+pub(super) async fn run<S: Store>(target: Target<S>, options: &opt::Show) -> Result<Shown, Stop> {
     let key = key(&options.key)?;
     let engine = target.engine().await?;
     let registry = engine.registry();

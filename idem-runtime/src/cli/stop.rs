@@ -46,6 +46,10 @@ impl Stop {
         Self { exit: Exit::Usage, text: text.into() }
     }
 
+    pub(super) fn refused(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, text: text.into() }
+    }
+
     pub(super) fn failed(text: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, text: text.into() }
     }

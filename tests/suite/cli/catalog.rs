@@ -37,7 +37,8 @@ fn drift_is_1_and_a_forgotten_key_is_not_overwritten() {
     db.run(&check).exits(0).says("up to date");
 
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("retention: 35d", "retention: 40d")).unwrap();
+    let longer = text.replace("retention: 35d", "retention: 40d");
+    fs::write(&file, longer.replace("\"retention_secs\":3024000", "\"retention_secs\":3456000")).unwrap();
     let drift = db.run(&[&check[..], &["--json"]].concat()).exits(1).json();
     assert_eq!(drift["drifts"][0]["kind"], "stale", "{drift}");
     db.run(&check).exits(1).says("SHORTENED from 40d to 35d");

@@ -2,7 +2,9 @@
 
 mod catalog;
 mod doctor;
+mod hold;
 mod migrate;
+mod purge;
 mod show;
 mod usage;
 
@@ -113,6 +115,15 @@ impl Db {
         );
         self.execute(&sql).await;
     }
+
+    /// What a node records of a handler when it starts.
+    async fn recorded(&self, application: &str, handler: &str, key: &str, retention_secs: i64, highest_age_secs: i64) {
+        let sql = format!(
+            "INSERT INTO idem_handler VALUES ('{application}', '{handler}', '{key}', {retention_secs}, \
+             unixepoch() * 1000, unixepoch() * 1000, {highest_age_secs})"
+        );
+        self.execute(&sql).await;
+    }
 }
 
 fn run_in(folder: &Path, url: &str, args: &[&str]) -> Run {
@@ -122,6 +133,7 @@ fn run_in(folder: &Path, url: &str, args: &[&str]) -> Run {
         .args(args)
         .stdin(Stdio::null())
         .env_remove("NO_COLOR")
+        .env("USER", "olga")
         .output();
     Run::of(output.unwrap())
 }

@@ -3,7 +3,14 @@
 use super::{Db, PROGRAM, run_in};
 
 /// A call of every command that needs the tables.
-pub(super) const ON_TABLES: &[&[&str]] = &[&["show", "ord_1"]];
+pub(super) const ON_TABLES: &[&[&str]] = &[
+    &["show", "ord_1"],
+    &["purge"],
+    &["purge", "--dry-run"],
+    &["hold", "--reason", "replay", "--for", "1h"],
+    &["holds"],
+    &["release", "1"],
+];
 
 /// A call of every command that needs the database.
 const ON_DATABASE: &[&[&str]] = &[&["migrate"], &["migrate", "--check"], &["doctor"]];
@@ -11,7 +18,7 @@ const ON_DATABASE: &[&[&str]] = &[&["migrate"], &["migrate", "--check"], &["doct
 #[test]
 fn wrong_usage_is_2_and_does_nothing() {
     let db = Db::empty();
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 19] = [
         (&[], "requires a subcommand"),
         (&["migrat"], "'migrate'"),
         (&["show"], "<KEY>"),
@@ -22,6 +29,12 @@ fn wrong_usage_is_2_and_does_nothing() {
         (&["show", "a", "--handler", ""], "1 to 128 of"),
         (&["catalog", "--format", "pdf"], "markdown"),
         (&["catalog", "--check", "a", "--output", "b"], "cannot be used with"),
+        (&["hold", "--for", "6h"], "--reason"),
+        (&["hold", "--reason", "", "--for", "6h"], "--reason"),
+        (&["hold", "--reason", "replay"], "--for"),
+        (&["hold", "--reason", "replay", "--for", "6"], "unit"),
+        (&["release"], "<ID>"),
+        (&["purge", "--handler", "a b"], "1 to 128 of"),
         (&["handlers", "extra"], "extra"),
         (&["handlers", "--jsno"], "--json"),
         (&["doctor", "--db"], "<URL>"),
@@ -31,7 +44,7 @@ fn wrong_usage_is_2_and_does_nothing() {
         assert!(run.out.is_empty(), "{run:?}");
     }
     assert!(!db.file().exists());
-    run_in(db.folder.path(), "redis://nowhere", &["doctor"]).exits(2).complains("redis");
+    run_in(db.folder.path(), "redis://nowhere", &["doctor"]).exits(2).complains("begins with `sqlite:`");
 }
 
 #[test]
