@@ -45,9 +45,11 @@ const SCHEMA_VERSION: &str = "SELECT max(version) FROM idem_schema WHERE success
 
 const TABLE_EXISTS: &str = "SELECT to_regclass('idem_schema') IS NOT NULL";
 
+/// What PostgreSQL calls read uncommitted is read committed.
 const HEALTH: &str = "\
     SELECT 'PostgreSQL ' || current_setting('server_version'), \
-           (date_part('epoch', clock_timestamp()) * 1000000)::bigint, current_setting('default_transaction_isolation')";
+           (date_part('epoch', clock_timestamp()) * 1000000)::bigint, \
+           replace(current_setting('default_transaction_isolation'), 'uncommitted', 'committed')";
 
 /// An index that is not valid, as a `CREATE INDEX CONCURRENTLY` leaves it that failed, is none.
 const INDEXES: &str = "\

@@ -2,9 +2,12 @@
 
 mod catalog;
 mod doctor;
+mod documented;
 mod hold;
 mod migrate;
 mod purge;
+#[cfg(feature = "servers")]
+mod servers;
 mod show;
 mod usage;
 
