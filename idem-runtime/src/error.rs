@@ -224,6 +224,12 @@ impl Error {
     pub fn settle(&self) -> Settle {
         self.0.kind.settle()
     }
+
+    /// What happened, without what is stored and what to do about it.
+    pub(crate) fn what(&self) -> String {
+        let what = self.0.text().0;
+        self.0.detail.as_ref().map_or_else(|| what.to_owned(), |detail| format!("{what}: {detail}"))
+    }
 }
 
 impl ErrorKind {
@@ -320,7 +326,6 @@ impl Inner {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, then) = self.0.text();
         if let Some(handler) = self.handler() {
             write!(f, "handler `{handler}`")?;
             if let Some(key) = &self.0.key {
@@ -328,11 +333,7 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        f.write_str(what)?;
-        if let Some(detail) = &self.0.detail {
-            write!(f, ": {detail}")?;
-        }
-        write!(f, "; {then}")?;
+        write!(f, "{}; {}", self.what(), self.0.text().1)?;
         match self.0.meta.and_then(|meta| meta.semantics.loss()) {
             Some(loss) => write!(f, ": {loss}"),
             None => Ok(()),

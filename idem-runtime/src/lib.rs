@@ -7,6 +7,8 @@
 
 #[cfg(feature = "catalog")]
 mod catalog;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod clock;
 mod const_text;
 mod engine;

@@ -21,6 +21,8 @@ mod docs {
     mod architecture {}
     #[doc = include_str!("../../docs/catalog.md")]
     mod catalog {}
+    #[doc = include_str!("../../docs/cli.md")]
+    mod cli {}
     #[doc = include_str!("../../docs/telemetry.md")]
     mod telemetry {}
 

@@ -5,8 +5,10 @@
 #![allow(missing_docs, reason = "test names say what they test")]
 
 mod catalog;
+mod cli;
 mod conformance;
 mod derived_parts;
+mod example;
 mod fidelity;
 mod key_vectors;
 #[cfg(feature = "servers")]

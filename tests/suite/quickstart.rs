@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -12,17 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
 
-/// Built once, so that the many runs do not each wait for cargo's lock.
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "idem-examples", "--example", "quickstart", "--message-format=json"])
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    let messages = String::from_utf8(built.stdout).unwrap();
-    let programs = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    programs.rev().find_map(|message| message["executable"].as_str().map(PathBuf::from)).unwrap()
-});
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| crate::example::build("quickstart", &[]));
 
 fn quickstart(db: &Path, options: &[&str]) -> Output {
     Command::new(&*PROGRAM).arg("--db").arg(db).args(options).output().unwrap()

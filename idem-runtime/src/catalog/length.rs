@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::retention::Retention;
 
 /// Seconds, as the attribute takes them: `7d`, `1d12h`. No time at all is `0s`.
-pub(super) fn exact(secs: u64) -> String {
+pub(crate) fn exact(secs: u64) -> String {
     match Retention::parse(&format!("{secs}s")) {
         Ok(length) => length.to_string(),
         Err(_) if secs == 0 => "0s".to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn exact(secs: u64) -> String {
 }
 
 /// A measured time by its two largest units: nobody compares the seconds of a week.
-pub(super) fn about(duration: Duration) -> String {
+pub(crate) fn about(duration: Duration) -> String {
     let secs = duration.as_secs();
     let coarse = match secs {
         0..3_600 => secs,
@@ -26,7 +26,7 @@ pub(super) fn about(duration: Duration) -> String {
 }
 
 /// A number with its thousands set apart.
-pub(super) fn number(number: u64) -> String {
+pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn number(number: u64) -> String {
 }
 
 /// Bytes, by the largest unit of which there is at least one.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (mut scaled, mut unit) = (bytes as f64, None);
     for name in UNITS {

@@ -9,7 +9,7 @@ mod entry;
 mod facts;
 mod figures;
 mod html;
-mod length;
+pub(crate) mod length;
 mod markdown;
 mod picture;
 

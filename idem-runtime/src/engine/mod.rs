@@ -163,6 +163,20 @@ impl<S: Store> Engine<S> {
     }
 }
 
+#[cfg(feature = "cli")]
+impl<S: Store> Engine<S> {
+    /// Reads a committed key of a handler that need not be registered.
+    pub(crate) async fn read_key(
+        &self,
+        handler: &str,
+        key: &crate::Key,
+    ) -> Result<Option<crate::store::KeyRow>, Error> {
+        let mut conn = self.pool().acquire().await.map_err(schema::connection_error::<S>)?;
+        let row = crate::store::NewKey { handler, event_key: key.as_str(), claim: 0, fingerprint: None, timed: false };
+        S::find(&mut conn, &self.inner.statements, row).await.map_err(schema::connection_error::<S>)
+    }
+}
+
 impl<S: Store> Engine<S> {
     /// The name under which the engine's handlers are recorded.
     #[must_use]
@@ -234,6 +248,16 @@ pub struct EngineBuilder<S: Store> {
     statement_cache: bool,
 }
 
+/// Who starts an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// A node that will consume: what it declares is written down, for the purge of all nodes.
+    Node,
+    /// Somebody who asks or tidies up. Writes nothing down, so that looking with another release changes nothing.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line's"))]
+    Visitor,
+}
+
 impl<S: Store> EngineBuilder<S> {
     /// The name of the application that the handlers belong to, for databases that several applications share: its purge
     /// leaves the keys of the others alone. Default: `default`. At most 128 characters of ASCII.
@@ -297,6 +321,20 @@ impl<S: Store> EngineBuilder<S> {
     ///
     /// Cancel safe: what was written down stays true.
     pub async fn start(self) -> Result<Engine<S>, Error> {
+        self.start_as(Start::Node).await
+    }
+
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line's"))]
+    pub(crate) fn name(&self) -> &str {
+        &self.application
+    }
+
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line's"))]
+    pub(crate) fn pool(&self) -> &Pool<S> {
+        &self.pool
+    }
+
+    pub(crate) async fn start_as(self, start: Start) -> Result<Engine<S>, Error> {
         let registry = Registry::load()?;
         let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
         schema::check::<S>(&mut conn).await?;
@@ -305,7 +343,10 @@ impl<S: Store> EngineBuilder<S> {
         let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
-        let shortened = record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?;
+        let shortened = match start {
+            Start::Node => record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?,
+            Start::Visitor => Vec::new(),
+        };
         drop(conn);
         let inner = Inner {
             connections: Connections::new(self.pool),

@@ -3,6 +3,8 @@
 mod encode;
 mod part;
 pub(crate) mod refused;
+#[cfg(feature = "cli")]
+pub(crate) mod typed;
 
 use std::fmt;
 use std::time::SystemTime;

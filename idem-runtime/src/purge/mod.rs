@@ -46,6 +46,9 @@ const ASK: Duration = Duration::from_secs(5);
 /// Says whether the consumers have caught up with their brokers.
 type CaughtUp = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
+/// Is told the handler, and how many of its keys a batch deleted.
+type AfterBatch = Arc<dyn Fn(&str, u64) + Send + Sync>;
+
 /// Deletes the keys of every handler once they are older than its retention.
 ///
 /// One pass after another: oldest keys first, in small transactions of their own, paced, and by one node at a time. What
@@ -75,13 +78,16 @@ pub struct Purger<S: Store> {
     pause: Duration,
     start_hold: Duration,
     caught_up: Option<CaughtUp>,
+    only: Option<String>,
+    after_batch: AfterBatch,
 }
 
 impl<S: Store> Purger<S> {
     /// A purger with the defaults.
     pub fn new(engine: &Engine<S>) -> Self {
         let (interval, batch, pause, start_hold) = (INTERVAL, BATCH, PAUSE, START_HOLD);
-        Self { engine: engine.clone(), interval, batch, pause, start_hold, caught_up: None }
+        let (caught_up, only, after_batch): (_, _, AfterBatch) = (None, None, Arc::new(|_, _| ()));
+        Self { engine: engine.clone(), interval, batch, pause, start_hold, caught_up, only, after_batch }
     }
 
     /// The time between two passes. Default: 10 minutes; at least a second. The first one begins somewhere in the first
@@ -122,6 +128,19 @@ impl<S: Store> Purger<S> {
         self
     }
 
+    /// Purges the keys of this handler alone, of this program or recorded for its application. Not meant to
+    /// [`spawn`](Self::spawn), after which no other handler's keys would ever go.
+    pub fn only(mut self, handler: impl Into<String>) -> Self {
+        self.only = Some(handler.into());
+        self
+    }
+
+    /// Is told after each batch which handler's keys it deleted, and how many; for whoever watches a pass.
+    pub fn after_batch(mut self, told: impl Fn(&str, u64) + Send + Sync + 'static) -> Self {
+        self.after_batch = Arc::new(told);
+        self
+    }
+
     /// Purges until the handle is dropped or told to stop. A pass that fails is reported, and the next one comes.
     ///
     /// # Panics
@@ -157,12 +176,13 @@ impl<S: Store> Purger<S> {
     ///
     /// Cancel safe: it only reads.
     pub async fn dry_run(&self) -> Result<Pass, Error> {
-        pass::dry_run(&self.engine).await
+        pass::dry_run(&self.engine, self.only.as_deref()).await
     }
 
     async fn pass_until(&self, is_told_to_stop: &(dyn Fn() -> bool + Send + Sync)) -> Result<Pass, Error> {
         self.write_down_ages().await;
-        let way = Way { batch: self.batch, pause: self.pause, is_told_to_stop };
+        let (batch, pause, only, after_batch) = (self.batch, self.pause, self.only.as_deref(), &*self.after_batch);
+        let way = Way { batch, pause, only, after_batch, is_told_to_stop };
         pass::run(&self.engine, &way).await
     }
 

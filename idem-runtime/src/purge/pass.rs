@@ -76,6 +76,8 @@ impl Pass {
 pub(super) struct Way<'a> {
     pub(super) batch: u32,
     pub(super) pause: Duration,
+    pub(super) only: Option<&'a str>,
+    pub(super) after_batch: &'a (dyn Fn(&str, u64) + Send + Sync),
     pub(super) is_told_to_stop: &'a (dyn Fn() -> bool + Send + Sync),
 }
 
@@ -104,7 +106,7 @@ async fn run_untold<S: Store>(engine: &Engine<S>, way: &Way<'_>) -> Result<Pass,
     let recorded = S::recorded(&mut conn).await.map_err(|error| schema::connection_error::<S>(error))?;
     speak_of_shortened(engine, &mut conn).await.map_err(|error| schema::connection_error::<S>(error))?;
     let mut renewed = monotonic();
-    for target in targets(engine, &recorded) {
+    for target in targets(engine, &recorded, way.only) {
         let mut purged = Purged::new(&target);
         let mut pace = Pace::new(way.batch, way.pause);
         loop {
@@ -123,6 +125,7 @@ async fn run_untold<S: Store>(engine: &Engine<S>, way: &Way<'_>) -> Result<Pass,
             let pause = match deleted {
                 Ok(deleted) => {
                     purged.purged += deleted;
+                    (way.after_batch)(&target.handler, deleted);
                     if deleted < u64::from(batch) {
                         break;
                     }
@@ -145,20 +148,20 @@ async fn run_untold<S: Store>(engine: &Engine<S>, way: &Way<'_>) -> Result<Pass,
         }
     }
     let ended = match pass.stopped {
-        None => S::end_lease(&mut conn, &holder).await,
-        Some(_) => S::take_lease(&mut conn, &holder, 0).await.map(drop),
+        None if way.only.is_none() => S::end_lease(&mut conn, &holder).await,
+        _ => S::take_lease(&mut conn, &holder, 0).await.map(drop),
     };
     ended.map_err(|error| schema::connection_error::<S>(error))?;
     Ok(pass)
 }
 
 /// What a pass would delete, without deleting it, without the lease and without regard to holds.
-pub(super) async fn dry_run<S: Store>(engine: &Engine<S>) -> Result<Pass, Error> {
+pub(super) async fn dry_run<S: Store>(engine: &Engine<S>, only: Option<&str>) -> Result<Pass, Error> {
     let mut conn = connection(engine).await?;
     let failed = |error| schema::connection_error::<S>(error);
     let recorded = S::recorded(&mut conn).await.map_err(failed)?;
     let mut pass = Pass::default();
-    for target in targets(engine, &recorded) {
+    for target in targets(engine, &recorded, only) {
         let count = S::count_older(&mut conn, &target.handler, target.older_than_secs).await.map_err(failed)?;
         pass.handlers.push(Purged { purged: u64::try_from(count).unwrap_or(0), ..Purged::new(&target) });
     }
@@ -193,7 +196,7 @@ async fn speak_of_shortened<S: Store>(engine: &Engine<S>, conn: &mut PoolConnect
 /// Every handler of the application: those of this program, and those that a node recorded once. A key is kept as long as
 /// anybody who is known wants it: this program, the node that started last (another release, perhaps, with a longer
 /// retention), or another application that has a handler of the same name.
-fn targets<S: Store>(engine: &Engine<S>, recorded: &[RecordedRow]) -> Vec<Target> {
+fn targets<S: Store>(engine: &Engine<S>, recorded: &[RecordedRow], only: Option<&str>) -> Vec<Target> {
     let mut targets: BTreeMap<&str, Target> = BTreeMap::new();
     for meta in engine.registry().handlers() {
         if let Some(retention) = meta.retention {
@@ -214,7 +217,7 @@ fn targets<S: Store>(engine: &Engine<S>, recorded: &[RecordedRow]) -> Vec<Target
             target.older_than_secs = target.older_than_secs.max(with_tolerance(secs));
         }
     }
-    targets.into_values().collect()
+    targets.into_values().filter(|target| only.is_none_or(|only| only == target.handler)).collect()
 }
 
 /// Events may be dated ahead of the database's clock by so much, so keys are kept as much longer.

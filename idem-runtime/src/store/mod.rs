@@ -87,6 +87,18 @@ pub struct KeyRow {
     pub result: Option<Vec<u8>>,
 }
 
+/// What the database says of itself, for a diagnosis.
+#[derive(Debug)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct Health {
+    pub version: String,
+    pub now_micros: i64,
+    /// The isolation level of a transaction that asks for none, in lower case with spaces: `read committed`.
+    pub isolation: String,
+    /// The indexes of `idem_key`: whether they are unique, and their columns in order, with commas between them.
+    pub indexes: Vec<(bool, String)>,
+}
+
 /// The isolation level of a delivery's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -207,6 +219,10 @@ pub trait Store: Upkeep + Database<Connection: Migrate> + sealed::Sealed {
     /// The newest migration that was applied; `None` without a version table.
     #[doc(hidden)]
     fn schema_version(conn: &mut Self::Connection) -> BoxFuture<'_, sqlx::Result<Option<i64>>>;
+
+    /// Asks the database about itself, once the tables are there.
+    #[doc(hidden)]
+    fn health(conn: &mut Self::Connection) -> BoxFuture<'_, sqlx::Result<Health>>;
 }
 
 /// The faults that are no answer of a database.

@@ -7,11 +7,11 @@ use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Connection, Either, MySql, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Either, MySql, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    CLAIM_WAIT, Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault,
-    schema,
+    CLAIM_WAIT, Claimed, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
+    driver_fault, schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -43,6 +43,15 @@ const LOCK_MIGRATIONS: &str = "SELECT GET_LOCK(CONCAT('idem_schema.', LEFT(MD5(D
 const UNLOCK_MIGRATIONS: &str = "SELECT RELEASE_LOCK(CONCAT('idem_schema.', LEFT(MD5(DATABASE()), 16)))";
 
 const ER_DUP_ENTRY: u16 = 1062;
+
+const HEALTH: &str = "SELECT VERSION(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+
+/// MariaDB before 11.1 knows only the second name, MySQL since 8 only the first.
+const ISOLATION: &str = "SHOW VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')";
+
+const INDEXES: &str = "\
+    SELECT MAX(non_unique) = 0, CAST(GROUP_CONCAT(column_name ORDER BY seq_in_index) AS CHAR) \
+    FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'idem_key' GROUP BY index_name";
 
 impl super::sealed::Sealed for MySql {}
 
@@ -225,6 +234,21 @@ impl Store for MySql {
                 return Ok(None);
             }
             sqlx::query_scalar(SCHEMA_VERSION).fetch_one(conn).await
+        })
+    }
+
+    fn health(conn: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<Health>> {
+        Box::pin(async move {
+            let row = sqlx::query(HEALTH).fetch_one(&mut *conn).await?;
+            let isolation: String = sqlx::query(ISOLATION).fetch_one(&mut *conn).await?.try_get(1)?;
+            let rows = sqlx::query(INDEXES).fetch_all(conn).await?;
+            let indexes = rows.iter().map(|row| Ok((row.try_get::<i64, _>(0)? == 1, row.try_get(1)?)));
+            Ok(Health {
+                version: row.try_get(0)?,
+                now_micros: row.try_get(1)?,
+                isolation: isolation.to_lowercase().replace('-', " "),
+                indexes: indexes.collect::<sqlx::Result<_>>()?,
+            })
         })
     }
 }

@@ -10,8 +10,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    CLAIM_WAIT, Claimed, CommitError, Fault, Isolation, KeyRow, NewKey, Settings, Statements, Store, driver_fault,
-    schema,
+    CLAIM_WAIT, Claimed, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
+    driver_fault, schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -44,6 +44,19 @@ const STORE_RESULT: &str = "UPDATE idem_key SET result = $4 WHERE handler = $1 A
 const SCHEMA_VERSION: &str = "SELECT max(version) FROM idem_schema WHERE success";
 
 const TABLE_EXISTS: &str = "SELECT to_regclass('idem_schema') IS NOT NULL";
+
+/// What PostgreSQL calls read uncommitted is read committed.
+const HEALTH: &str = "\
+    SELECT 'PostgreSQL ' || current_setting('server_version'), \
+           (date_part('epoch', clock_timestamp()) * 1000000)::bigint, \
+           replace(current_setting('default_transaction_isolation'), 'uncommitted', 'committed')";
+
+/// An index that is not valid, as a `CREATE INDEX CONCURRENTLY` leaves it that failed, is none.
+const INDEXES: &str = "\
+    SELECT indisunique AND indpred IS NULL, array_to_string(ARRAY( \
+               SELECT attname FROM unnest(indkey) WITH ORDINALITY AS part (number, place) \
+               JOIN pg_attribute ON attrelid = indrelid AND attnum = part.number ORDER BY place), ',') \
+    FROM pg_index WHERE indrelid = to_regclass('idem_key') AND indisvalid";
 
 impl super::sealed::Sealed for Postgres {}
 
@@ -230,6 +243,20 @@ impl Store for Postgres {
                 return Ok(None);
             }
             sqlx::raw_sql(SCHEMA_VERSION).fetch_one(conn).await?.try_get(0)
+        })
+    }
+
+    fn health(conn: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<Health>> {
+        Box::pin(async move {
+            let row = sqlx::raw_sql(HEALTH).fetch_one(&mut *conn).await?;
+            let rows = sqlx::raw_sql(INDEXES).fetch_all(conn).await?;
+            let indexes = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+            Ok(Health {
+                version: row.try_get(0)?,
+                now_micros: row.try_get(1)?,
+                isolation: row.try_get(2)?,
+                indexes: indexes.collect::<sqlx::Result<_>>()?,
+            })
         })
     }
 }

@@ -70,10 +70,20 @@ async fn apply<S: Store>(conn: &mut S::Connection) -> Result<(), MigrateError> {
     }
 }
 
+/// The version of the tables that this library needs.
+pub(crate) fn wanted<S: Store>() -> i64 {
+    S::migrator().iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+/// The version of the tables that are there; `None` without any.
+pub(crate) async fn found<S: Store>(conn: &mut S::Connection) -> Result<Option<i64>, Error> {
+    S::schema_version(conn).await.map_err(|error| connection_error::<S>(error))
+}
+
 /// Refuses tables that are missing, older or newer than this library.
 pub(crate) async fn check<S: Store>(conn: &mut S::Connection) -> Result<(), Error> {
-    let wanted = S::migrator().iter().map(|migration| migration.version).max().unwrap_or(0);
-    let detail = match S::schema_version(conn).await.map_err(|error| connection_error::<S>(error))? {
+    let wanted = wanted::<S>();
+    let detail = match found::<S>(conn).await? {
         None => format!("they are missing, and version {wanted} is needed"),
         Some(found) if found < wanted => format!("they have version {found}, and version {wanted} is needed"),
         Some(found) if found > wanted => format!(

@@ -6,7 +6,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr, SqlStr, Sqlite, Transaction};
 
-use super::{Claimed, CommitError, Fault, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
+use super::{Claimed, CommitError, Fault, Health, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
 
 const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/sqlite/0001_keys.sql")),
@@ -36,6 +36,17 @@ const STORE_RESULT: &str = "UPDATE idem_key SET result = ?4 WHERE handler = ?1 A
 const SCHEMA_VERSION: &str = "SELECT max(version) FROM idem_schema WHERE success";
 
 const TABLE_EXISTS: &str = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'idem_schema'";
+
+/// With a shared cache, `read_uncommitted` shows keys that may still be rolled back.
+const HEALTH: &str = "\
+    SELECT 'SQLite ' || sqlite_version(), CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000, \
+           (SELECT CASE read_uncommitted WHEN 1 THEN 'read uncommitted' ELSE 'serializable' END \
+            FROM pragma_read_uncommitted)";
+
+const INDEXES: &str = "\
+    SELECT list.\"unique\" = 1 AND list.partial = 0, \
+           (SELECT group_concat(name) FROM (SELECT name FROM pragma_index_info(list.name) ORDER BY seqno)) \
+    FROM pragma_index_list('idem_key') AS list";
 
 impl super::sealed::Sealed for Sqlite {}
 
@@ -180,6 +191,20 @@ impl Store for Sqlite {
                 return Ok(None);
             }
             sqlx::raw_sql(SCHEMA_VERSION).fetch_one(conn).await?.try_get(0)
+        })
+    }
+
+    fn health(conn: &mut SqliteConnection) -> BoxFuture<'_, sqlx::Result<Health>> {
+        Box::pin(async move {
+            let row = sqlx::raw_sql(HEALTH).fetch_one(&mut *conn).await?;
+            let rows = sqlx::raw_sql(INDEXES).fetch_all(conn).await?;
+            let indexes = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+            Ok(Health {
+                version: row.try_get(0)?,
+                now_micros: row.try_get(1)?,
+                isolation: row.try_get(2)?,
+                indexes: indexes.collect::<sqlx::Result<_>>()?,
+            })
         })
     }
 }
