@@ -23,6 +23,8 @@ mod docs {
     mod catalog {}
     #[doc = include_str!("../../docs/cli.md")]
     mod cli {}
+    #[doc = include_str!("../../docs/retention.md")]
+    mod retention {}
     #[doc = include_str!("../../docs/telemetry.md")]
     mod telemetry {}
 
