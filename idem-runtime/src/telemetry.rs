@@ -120,11 +120,10 @@ pub(crate) fn pass<S: Store>() -> Span {
 
 /// How a pass ended.
 pub(crate) fn pass_ended(pass: &Pass) {
-    match &pass.stopped {
-        None => {
-            debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass")
-        }
-        Some(stopped) => debug!(target: "idem", ?stopped, "the purge did not run"),
+    if let Some(stopped) = &pass.stopped {
+        debug!(target: "idem", ?stopped, "the purge did not run");
+    } else {
+        debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass");
     }
     for orphan in pass.orphans() {
         warn!(

@@ -105,7 +105,8 @@ for_each_store! {
         a_killed_connection_is_survived;
     processes:
         killed_anywhere_the_redelivery_completes_once
-        two_processes_apply_one_event_once;
+        two_processes_apply_one_event_once
+        a_purge_that_is_killed_leaves_nothing_wrong;
     results:
         a_duplicate_gets_the_stored_result
         a_result_that_does_not_read_is_an_error_and_no_second_run

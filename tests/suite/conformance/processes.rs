@@ -106,6 +106,28 @@ pub(super) async fn two_processes_apply_one_event_once<S: TestStore>(db: Arc<Db<
     assert_eq!((applied, db.keys().await, db.effects("e1").await), (1, 1, 1));
 }
 
+/// [B36] With `kill -9`, in the middle of a pass: what is gone was old enough, and the next pass does the rest.
+pub(super) async fn a_purge_that_is_killed_leaves_nothing_wrong<S: TestStore>(db: Arc<Db<S>>) {
+    const DAY: i64 = 86_400;
+    super::purge::keys(&db, "perform", 2_000, 8 * DAY).await;
+    super::purge::keys(&db, "perform", 100, 6 * DAY).await;
+    let mut worker = Worker::start(&db, "purge");
+    worker.wait_for("purging");
+    while db.keys().await > 2_050 {
+        tokio::task::yield_now().await;
+    }
+    worker.kill();
+    let left = db.keys().await;
+    assert!((101..2_100).contains(&left), "{left} keys were left");
+    let engine = db.engine(1).await;
+    let purger = idem_runtime::Purger::new(&engine).pause(std::time::Duration::ZERO);
+    // The dead node's right to purge lasts for a minute more.
+    assert_eq!(purger.pass().await.unwrap().stopped, Some(idem_runtime::Stopped::Elsewhere));
+    db.run(&format!("UPDATE idem_lease SET until_at = {}", super::purge::ago::<S>(1))).await;
+    assert_eq!(purger.pass().await.unwrap().stopped, None);
+    assert_eq!(db.keys().await, 100);
+}
+
 #[test]
 #[ignore = "the other process of these tests, which start it"]
 fn worker() {
@@ -136,6 +158,12 @@ async fn work<S: TestStore>(place: &str, role: &str) {
         "effect" => vec![Step::Effect("e1"), Step::Say("effect"), never()],
         "committed" => vec![Step::Effect("e1")],
         "storm" => return storm(&engine).await,
+        "purge" => {
+            say("purging");
+            let purger = idem_runtime::Purger::new(&engine).batch_size(10).pause(std::time::Duration::from_millis(20));
+            purger.pass().await.unwrap();
+            vec![]
+        }
         role => panic!("{role}"),
     };
     deliver(&engine, &Message::new("e1", steps)).await;

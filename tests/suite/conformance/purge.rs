@@ -17,7 +17,7 @@ const DAY: i64 = 24 * HOUR;
 const TOLERANCE: i64 = 300;
 
 /// A moment of the database's, so many seconds ago.
-fn ago<S: TestStore>(secs: i64) -> String {
+pub(super) fn ago<S: TestStore>(secs: i64) -> String {
     match S::NAME {
         "SQLite" => format!("CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) - {secs} * 1000"),
         "PostgreSQL" => format!("clock_timestamp() - interval '{secs} seconds'"),
@@ -26,7 +26,7 @@ fn ago<S: TestStore>(secs: i64) -> String {
 }
 
 /// Writes keys of this age beside the library.
-async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, secs: i64) {
+pub(super) async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, secs: i64) {
     let digits = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect::<Vec<_>>().join(" UNION ALL ");
     let number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d";
     let text = match S::NAME {
