@@ -97,6 +97,14 @@ pub(crate) fn retention_shortened(meta: &HandlerMeta, was_secs: i64, secs: i64) 
     );
 }
 
+/// The handlers could not be written down, since nothing can.
+pub(crate) fn not_recorded(error: &sqlx::Error) {
+    warn!(
+        target: "idem", %error,
+        "the database is read-only: the handlers were not written down, and no delivery will be applied"
+    );
+}
+
 /// How many keys a shorter retention gives to the purge, before it takes them.
 pub(crate) fn exposed(handler: &str, was_secs: i64, secs: i64, keys: i64) {
     warn!(

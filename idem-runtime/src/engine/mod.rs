@@ -334,7 +334,7 @@ impl<S: Store> EngineBuilder<S> {
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
         let shortened = match start {
-            Start::Node => record::handlers::<S>(&mut conn, &self.application, &registry).await?,
+            Start::Node => record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?,
             Start::Visitor => Vec::new(),
         };
         drop(conn);

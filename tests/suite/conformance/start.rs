@@ -31,7 +31,7 @@ async fn drop_tables<S: TestStore>(db: &Db<S>) {
 }
 
 pub(super) async fn newer_tables_are_refused<S: TestStore>(db: Arc<Db<S>>) {
-    db.run("UPDATE idem_schema SET version = 999").await;
+    db.run("UPDATE idem_schema SET version = 999 WHERE version = 2").await;
     let pool = db.pool(1).await;
     let error = Engine::start(pool.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema);

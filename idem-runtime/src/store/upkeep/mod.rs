@@ -141,6 +141,9 @@ pub trait Upkeep: Database {
 
 /// One store's statements. Their parameters stand in the order in which [`Upkeep`]'s methods name them, unless said.
 pub(super) struct Sql {
+    /// Whether statements are kept under a name. Not where a pooler could hand the next one to another session; elsewhere
+    /// the preparation of each one costs a delayed acknowledgement, 40 milliseconds.
+    pub(super) persistent: bool,
     /// Application, handler, key text, retention.
     pub(super) record: &'static str,
     pub(super) recorded: &'static str,
@@ -176,7 +179,7 @@ macro_rules! upkeep {
                     query
                         .bind(handler.key_text)
                         .bind(handler.retention_secs)
-                        .persistent(false)
+                        .persistent($sql.persistent)
                         .execute(conn)
                         .await
                         .map(drop)
@@ -185,7 +188,7 @@ macro_rules! upkeep {
 
             fn recorded(conn: &mut $connection) -> BoxFuture<'_, sqlx::Result<Vec<RecordedRow>>> {
                 Box::pin(async move {
-                    let rows = sqlx::query($sql.recorded).persistent(false).fetch_all(conn).await?;
+                    let rows = sqlx::query($sql.recorded).persistent($sql.persistent).fetch_all(conn).await?;
                     let row = |row: &<$store as sqlx::Database>::Row| {
                         Ok(RecordedRow {
                             application: row.try_get(0)?,
@@ -208,7 +211,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<()>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.raise_duplicate_age).bind(secs).bind(application).bind(handler);
-                    query.bind(secs).persistent(false).execute(conn).await.map(drop)
+                    query.bind(secs).persistent($sql.persistent).execute(conn).await.map(drop)
                 })
             }
 
@@ -223,7 +226,7 @@ macro_rules! upkeep {
                         sqlx::raw_sql(before).execute(&mut *conn).await?;
                     }
                     let query = sqlx::query($sql.delete_older).bind(handler).bind(secs).bind(limit);
-                    Ok(query.persistent(false).execute(conn).await?.rows_affected())
+                    Ok(query.persistent($sql.persistent).execute(conn).await?.rows_affected())
                 })
             }
 
@@ -234,7 +237,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<i64>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.count_older).bind(handler).bind(secs);
-                    query.persistent(false).fetch_one(conn).await?.try_get(0)
+                    query.persistent($sql.persistent).fetch_one(conn).await?.try_get(0)
                 })
             }
 
@@ -244,7 +247,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<Option<i64>>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.oldest_secs).bind(handler);
-                    query.persistent(false).fetch_one(conn).await?.try_get(0)
+                    query.persistent($sql.persistent).fetch_one(conn).await?.try_get(0)
                 })
             }
 
@@ -255,26 +258,26 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<bool>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.take_lease).bind(holder).bind(secs).bind(holder);
-                    Ok(query.persistent(false).execute(conn).await?.rows_affected() == 1)
+                    Ok(query.persistent($sql.persistent).execute(conn).await?.rows_affected() == 1)
                 })
             }
 
             fn end_lease<'c>(conn: &'c mut $connection, holder: &'c str) -> BoxFuture<'c, sqlx::Result<()>> {
                 Box::pin(async move {
-                    sqlx::query($sql.end_lease).bind(holder).persistent(false).execute(conn).await.map(drop)
+                    sqlx::query($sql.end_lease).bind(holder).persistent($sql.persistent).execute(conn).await.map(drop)
                 })
             }
 
             fn waiting_secs(conn: &mut $connection) -> BoxFuture<'_, sqlx::Result<i64>> {
                 Box::pin(async move {
-                    sqlx::query($sql.begin_wait).persistent(false).execute(&mut *conn).await?;
-                    sqlx::query($sql.waiting_secs).persistent(false).fetch_one(conn).await?.try_get(0)
+                    sqlx::query($sql.begin_wait).persistent($sql.persistent).execute(&mut *conn).await?;
+                    sqlx::query($sql.waiting_secs).persistent($sql.persistent).fetch_one(conn).await?.try_get(0)
                 })
             }
 
             fn holds(conn: &mut $connection) -> BoxFuture<'_, sqlx::Result<Vec<HoldRow>>> {
                 Box::pin(async move {
-                    let rows = sqlx::query($sql.holds).persistent(false).fetch_all(conn).await?;
+                    let rows = sqlx::query($sql.holds).persistent($sql.persistent).fetch_all(conn).await?;
                     let row = |row: &<$store as sqlx::Database>::Row| {
                         Ok(HoldRow {
                             id: row.try_get(0)?,
@@ -296,7 +299,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<()>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.place_hold).bind(id).bind(reason).bind(author).bind(secs);
-                    query.persistent(false).execute(conn).await.map(drop)
+                    query.persistent($sql.persistent).execute(conn).await.map(drop)
                 })
             }
 
@@ -307,7 +310,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<bool>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.release_hold).bind(author).bind(id);
-                    Ok(query.persistent(false).execute(conn).await?.rows_affected() == 1)
+                    Ok(query.persistent($sql.persistent).execute(conn).await?.rows_affected() == 1)
                 })
             }
 

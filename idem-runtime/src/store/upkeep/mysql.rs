@@ -7,6 +7,7 @@ use sqlx::{MySql, Row};
 use super::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
 
 const SQL: Sql = Sql {
+    persistent: true,
     record: "\
         INSERT INTO idem_handler (application, handler, key_text, retention_secs, first_seen_at, last_seen_at) \
         VALUES (?, ?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)) \

@@ -8,6 +8,7 @@ use super::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow, Sql,
 
 /// `now()`, the start of the transaction, and not `clock_timestamp()`: an index can be searched for what is stable.
 const SQL: Sql = Sql {
+    persistent: false,
     record: "\
         INSERT INTO idem_handler (application, handler, key_text, retention_secs) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (application, handler) DO UPDATE \

@@ -14,6 +14,7 @@ macro_rules! now {
 }
 
 const SQL: Sql = Sql {
+    persistent: false,
     record: concat!(
         "INSERT INTO idem_handler (application, handler, key_text, retention_secs, first_seen_at, last_seen_at) ",
         "VALUES (?1, ?2, ?3, ?4, ",
