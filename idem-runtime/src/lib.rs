@@ -36,7 +36,10 @@ pub use idem_macros::{KeyPart, at_most_once, idempotent, naturally_idempotent};
 pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyPart, Part, by_display, byte_id};
 pub use outcome::{Outcome, Seen, Settle};
 pub use policy::{Policy, Window};
-pub use purge::{Hold, Pass, Purged, Purger, Purging, Stopped, holds, place_hold, release_hold};
+pub use purge::{
+    Forgotten, FoundKey, Hold, Pass, Purged, Purger, Purging, Stopped, find_key, forget, forgotten, holds, place_hold,
+    release_hold,
+};
 pub use registry::Registry;
 pub use retention::{Retention, RetentionError};
 pub use store::schema::migrate;

@@ -30,6 +30,7 @@
 mod author;
 mod catalog;
 mod doctor;
+mod forget;
 mod handlers;
 mod hold;
 mod migrate;
@@ -193,7 +194,8 @@ impl Action {
             Self::Hold(options) => output.print(&hold::place(&target.engine().await?, options).await?),
             Self::Release(options) => output.print(&hold::release(&target.engine().await?, options).await?),
             Self::Holds => output.print(&hold::list(&target.engine().await?).await?),
-            Self::Show(options) => output.print(&show::run(target, &options).await?),
+            Self::Show(options) => output.print(&show::run(&target.engine().await?, &options).await?),
+            Self::Forget(options) => output.print(&forget::run(&target.engine().await?, options, output).await?),
             Self::Doctor => output.print(&doctor::run(target).await?),
         }
     }

@@ -76,6 +76,8 @@ pub(super) enum Action {
     Holds,
     /// Says whether an event was applied, when, and by which handler
     Show(Show),
+    /// Deletes one key, so that its event can be applied again; who, when and why is written down
+    Forget(Forget),
     /// Looks for what is wrong, and says what to do about it
     Doctor,
 }
@@ -92,6 +94,7 @@ impl Action {
             Self::Release(_) => "release",
             Self::Holds => "holds",
             Self::Show(_) => "show",
+            Self::Forget(_) => "forget",
             Self::Doctor => "doctor",
         }
     }
@@ -186,6 +189,23 @@ pub(super) struct Show {
     /// Asks this handler alone, whether this program knows it or not
     #[arg(long, value_name = "NAME", value_parser = handler_name)]
     pub(super) handler: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Forget {
+    #[command(flatten)]
+    pub(super) key: EventKey,
+    /// Whose key
+    #[arg(long, value_name = "NAME", value_parser = handler_name)]
+    pub(super) handler: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) reason: String,
+    #[command(flatten)]
+    pub(super) author: Author,
+    /// Does not ask; needed where there is no terminal
+    #[arg(long)]
+    pub(super) yes: bool,
 }
 
 /// What the attribute takes for a name: nothing else can own a key.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
 use super::hold::Held;
@@ -227,8 +227,12 @@ impl Bar {
     fn new(output: &Output, total: Option<u64>) -> Self {
         match total {
             Some(total) if Self::is_seen(output) => {
-                let template = "{bar:30} {human_pos}/{human_len} keys  {per_sec}  {eta}  {msg}";
+                let template = "{bar:30} {human_pos}/{human_len} keys  {rate}/s  {eta} left  {msg}";
                 let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+                let style = style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                    // Writing to the bar's text cannot fail.
+                    let _ = write!(text, "{:.0}", state.per_sec());
+                });
                 let bar = ProgressBar::new(total).with_style(style);
                 bar.enable_steady_tick(Duration::from_millis(250));
                 Self::Drawn(bar)

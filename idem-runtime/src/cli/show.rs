@@ -1,19 +1,20 @@
 //! `show`: was this event applied, when, and by which handler.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Target;
 use super::opt;
 use super::output::{Paint, Report, instant};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
+use crate::engine::Engine;
 use crate::handler::HandlerMeta;
 use crate::key::Key;
 use crate::key::typed::{Typed, other_readings};
+use crate::purge::{self, FoundKey};
 use crate::registry::Registry;
-use crate::store::{KeyRow, Store};
+use crate::store::Store;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Shown {
@@ -22,6 +23,8 @@ pub(super) struct Shown {
     /// The handlers that were asked.
     asked: Vec<String>,
     found: Vec<Found>,
+    /// When somebody forgot the key on purpose.
+    forgotten: Vec<Forgotten>,
     /// Why it may not have been found.
     hints: Vec<String>,
 }
@@ -37,6 +40,14 @@ struct Found {
     kept_for_secs: Option<u64>,
     has_fingerprint: bool,
     has_result: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Forgotten {
+    handler: String,
+    age_secs: u64,
+    author: String,
+    reason: String,
 }
 
 /// The key that was typed, part by part or as it is stored.
@@ -59,38 +70,43 @@ pub(super) fn key(typed: &opt::EventKey) -> Result<Key, Stop> {
     }
 }
 
-pub(super) async fn run<S: Store>(target: Target<S>, options: &opt::Show) -> Result<Shown, Stop> {
+pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Show) -> Result<Shown, Stop> {
     let key = key(&options.key)?;
-    let engine = target.engine().await?;
     let registry = engine.registry();
     let asked: Vec<String> = match &options.handler {
         Some(handler) => vec![handler.clone()],
         None => registry.handlers().filter(|meta| !meta.key.is_empty()).map(|meta| meta.name.to_owned()).collect(),
     };
-    let mut found = Vec::new();
+    let (mut found, mut forgotten) = (Vec::new(), Vec::new());
     for handler in &asked {
-        if let Some(row) = engine.read_key(handler, &key).await? {
-            found.push(Found::of(handler, registry.get(handler), &row));
+        if let Some(key) = purge::find_key(engine, handler, &key).await? {
+            found.push(Found::of(handler, registry.get(handler), &key));
         }
+        let rows = purge::forgotten(engine, handler, &key).await?;
+        forgotten.extend(rows.into_iter().map(|row| Forgotten::of(handler, row)));
     }
-    let hints = if found.is_empty() { hints(options, registry) } else { Vec::new() };
-    Ok(Shown { key: key.to_string(), asked, found, hints })
+    let hints = if found.is_empty() && forgotten.is_empty() { hints(options, registry) } else { Vec::new() };
+    Ok(Shown { key: key.to_string(), asked, found, forgotten, hints })
 }
 
 impl Found {
-    fn of(handler: &str, meta: Option<&'static HandlerMeta>, row: &KeyRow) -> Self {
-        let age = Duration::from_micros(u64::try_from(row.now_micros.saturating_sub(row.claimed_micros)).unwrap_or(0));
-        let claimed_at = UNIX_EPOCH + Duration::from_micros(u64::try_from(row.claimed_micros).unwrap_or(0));
+    fn of(handler: &str, meta: Option<&'static HandlerMeta>, found: &FoundKey) -> Self {
         let retention = meta.and_then(|meta| meta.retention);
         Self {
             handler: handler.to_owned(),
             registered: meta.is_some(),
-            claimed_at: instant(claimed_at),
-            age_secs: age.as_secs(),
-            kept_for_secs: retention.map(|kept| kept.as_secs().saturating_sub(age.as_secs())),
-            has_fingerprint: row.fingerprint.is_some(),
-            has_result: row.result.is_some(),
+            claimed_at: instant(found.claimed_at),
+            age_secs: found.age.as_secs(),
+            kept_for_secs: retention.map(|kept| kept.as_secs().saturating_sub(found.age.as_secs())),
+            has_fingerprint: found.has_fingerprint,
+            has_result: found.has_result,
         }
+    }
+}
+
+impl Forgotten {
+    fn of(handler: &str, row: purge::Forgotten) -> Self {
+        Self { handler: handler.to_owned(), age_secs: row.age.as_secs(), author: row.author, reason: row.reason }
     }
 }
 
@@ -153,6 +169,10 @@ impl Report for Shown {
                 paint.doubtful("not found"),
                 if self.asked.is_empty() { "any handler".to_owned() } else { format!("`{}`", self.asked.join("`, `")) },
             ));
+        }
+        for Forgotten { handler, age_secs, author, reason } in &self.forgotten {
+            let age = length::about(Duration::from_secs(*age_secs));
+            lines.push(format!("forgotten by {author} for `{handler}`, {age} ago: {reason}"));
         }
         lines.extend(self.hints.iter().map(|hint| format!("hint: {hint}")));
         lines.join("\n")

@@ -163,20 +163,6 @@ impl<S: Store> Engine<S> {
     }
 }
 
-#[cfg(feature = "cli")]
-impl<S: Store> Engine<S> {
-    /// Reads a committed key of a handler that need not be registered.
-    pub(crate) async fn read_key(
-        &self,
-        handler: &str,
-        key: &crate::Key,
-    ) -> Result<Option<crate::store::KeyRow>, Error> {
-        let mut conn = self.pool().acquire().await.map_err(schema::connection_error::<S>)?;
-        let row = crate::store::NewKey { handler, event_key: key.as_str(), claim: 0, fingerprint: None, timed: false };
-        S::find(&mut conn, &self.inner.statements, row).await.map_err(schema::connection_error::<S>)
-    }
-}
-
 impl<S: Store> Engine<S> {
     /// The name under which the engine's handlers are recorded.
     #[must_use]
@@ -189,6 +175,10 @@ impl<S: Store> Engine<S> {
         let ages =
             self.inner.seen.iter().map(|(handler, seen)| (*handler, seen.highest_age.swap(0, Ordering::Relaxed)));
         ages.filter(|(_, age)| *age > 0).collect()
+    }
+
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.inner.statements
     }
 
     pub(crate) fn shortened(&self) -> &[Shortened] {

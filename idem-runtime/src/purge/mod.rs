@@ -1,5 +1,6 @@
 //! Deletes keys once they are older than their handler's retention.
 
+mod forget;
 mod hold;
 mod pace;
 mod pass;
@@ -20,6 +21,7 @@ use crate::error::{Error, ErrorKind};
 use crate::store::{Store, schema};
 use crate::telemetry;
 
+pub use forget::{Forgotten, FoundKey, find_key, forget, forgotten};
 pub use hold::{Hold, holds, place_hold, release_hold};
 pub use pass::{Pass, Purged, Stopped};
 

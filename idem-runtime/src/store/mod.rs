@@ -19,7 +19,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Database, SqlStr, Transaction};
 
 pub(crate) use upkeep::Upkeep;
-pub(crate) use upkeep::{HoldRow, RecordedHandler, RecordedRow};
+pub(crate) use upkeep::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow};
 
 /// Why a transaction was not committed, or is not known to be.
 #[derive(Debug)]

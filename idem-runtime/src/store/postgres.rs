@@ -17,6 +17,7 @@ use super::{
 const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/postgres/0001_keys.sql")),
     ("retention", include_str!("../../migrations/postgres/0002_retention.sql")),
+    ("forgotten", include_str!("../../migrations/postgres/0003_forgotten.sql")),
 ];
 
 /// The mark of our transaction is a cursor: it vanishes with the transaction, whoever ends it, and closing one that is not

@@ -11,6 +11,7 @@ use super::{Claimed, CommitError, Fault, Health, KeyRow, NewKey, Settings, State
 const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/sqlite/0001_keys.sql")),
     ("retention", include_str!("../../migrations/sqlite/0002_retention.sql")),
+    ("forgotten", include_str!("../../migrations/sqlite/0003_forgotten.sql")),
 ];
 
 /// IMMEDIATE, since a transaction that turns writer later fails as busy at once. The savepoint is the mark of our

@@ -46,6 +46,27 @@ pub struct HoldRow {
     pub expires_in_secs: i64,
 }
 
+/// A key that somebody forgets on purpose.
+#[derive(Debug, Clone, Copy)]
+#[doc(hidden)] // Not public API: the seam between purge and store.
+pub struct ForgetKey<'a> {
+    pub handler: &'a str,
+    pub event_key: &'a str,
+    /// The SHA-256 of the key.
+    pub digest: &'a [u8],
+    pub author: &'a str,
+    pub reason: &'a str,
+}
+
+/// A key that somebody has forgotten on purpose.
+#[derive(Debug, Clone)]
+#[doc(hidden)] // Not public API: the seam between purge and store.
+pub struct ForgottenRow {
+    pub author: String,
+    pub reason: String,
+    pub secs_ago: i64,
+}
+
 /// The housekeeping of a store.
 #[doc(hidden)] // Not public API: the seam between purge and store.
 pub trait Upkeep: Database {
@@ -106,6 +127,16 @@ pub trait Upkeep: Database {
         id: &'c str,
         author: &'c str,
     ) -> BoxFuture<'c, sqlx::Result<bool>>;
+
+    /// Deletes a key and writes down who did it, in one transaction. Says whether it was there.
+    fn forget<'c>(conn: &'c mut Self::Connection, key: ForgetKey<'c>) -> BoxFuture<'c, sqlx::Result<bool>>;
+
+    /// When a key was forgotten, and by whom, the last time first.
+    fn forgotten<'c>(
+        conn: &'c mut Self::Connection,
+        handler: &'c str,
+        digest: &'c [u8],
+    ) -> BoxFuture<'c, sqlx::Result<Vec<ForgottenRow>>>;
 }
 
 /// One store's statements. Their parameters stand in the order in which [`Upkeep`]'s methods name them, unless said.
@@ -132,6 +163,10 @@ pub(super) struct Sql {
     pub(super) place_hold: &'static str,
     /// Author, id.
     pub(super) release_hold: &'static str,
+    /// Digest, author, reason, handler, key.
+    pub(super) write_down_forgotten: &'static str,
+    pub(super) forget: &'static str,
+    pub(super) forgotten: &'static str,
 }
 
 /// The same calls on each driver, whose types no generic function could name without a page of bounds.
@@ -276,6 +311,42 @@ macro_rules! upkeep {
                 Box::pin(async move {
                     let query = sqlx::query($sql.release_hold).bind(author).bind(id);
                     Ok(query.persistent($sql.persistent).execute(conn).await?.rows_affected() == 1)
+                })
+            }
+
+            fn forget<'c>(conn: &'c mut $connection, key: ForgetKey<'c>) -> BoxFuture<'c, sqlx::Result<bool>> {
+                Box::pin(async move {
+                    let mut tx = sqlx::Connection::begin(conn).await?;
+                    let event_key = key.event_key.as_bytes();
+                    let write = sqlx::query($sql.write_down_forgotten).bind(key.digest).bind(key.author);
+                    let write = write.bind(key.reason).bind(key.handler).bind(event_key).persistent(false);
+                    let written = write.execute(&mut *tx).await?.rows_affected();
+                    let delete = sqlx::query($sql.forget).bind(key.handler).bind(event_key).persistent(false);
+                    let deleted = delete.execute(&mut *tx).await?.rows_affected();
+                    // The purge may have come in between.
+                    let is_done = written == 1 && deleted == 1;
+                    if is_done {
+                        tx.commit().await?
+                    } else {
+                        tx.rollback().await?
+                    }
+                    Ok(is_done)
+                })
+            }
+
+            fn forgotten<'c>(
+                conn: &'c mut $connection,
+                handler: &'c str,
+                digest: &'c [u8],
+            ) -> BoxFuture<'c, sqlx::Result<Vec<ForgottenRow>>> {
+                Box::pin(async move {
+                    let query = sqlx::query($sql.forgotten).bind(handler).bind(digest);
+                    let rows = query.persistent(false).fetch_all(conn).await?;
+                    let row = |row: &<$store as sqlx::Database>::Row| {
+                        let (author, reason) = (row.try_get(0)?, row.try_get(1)?);
+                        Ok(ForgottenRow { author, reason, secs_ago: row.try_get(2)? })
+                    };
+                    rows.iter().map(row).collect()
                 })
             }
         }

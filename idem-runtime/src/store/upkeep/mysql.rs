@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{MySql, Row};
 
-use super::{HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
+use super::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
 
 const SQL: Sql = Sql {
     persistent: true,
@@ -46,6 +46,13 @@ const SQL: Sql = Sql {
     release_hold: "\
         UPDATE idem_hold SET released_at = UTC_TIMESTAMP(6), released_by = ? \
         WHERE id = ? AND released_at IS NULL AND expires_at > UTC_TIMESTAMP(6)",
+    write_down_forgotten: "\
+        INSERT INTO idem_forgotten (handler, key_digest, claimed_at, forgotten_at, author, reason) \
+        SELECT handler, ?, claimed_at, UTC_TIMESTAMP(6), ?, ? FROM idem_key WHERE handler = ? AND event_key = ?",
+    forget: "DELETE FROM idem_key WHERE handler = ? AND event_key = ?",
+    forgotten: "\
+        SELECT author, reason, TIMESTAMPDIFF(SECOND, forgotten_at, UTC_TIMESTAMP(6)) FROM idem_forgotten \
+        WHERE handler = ? AND key_digest = ? ORDER BY forgotten_at DESC",
 };
 
 upkeep!(MySql, MySqlConnection, SQL);

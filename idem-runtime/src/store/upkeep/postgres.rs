@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::postgres::PgConnection;
 use sqlx::{Postgres, Row};
 
-use super::{HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
+use super::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
 
 /// `now()`, the start of the transaction, and not `clock_timestamp()`: an index can be searched for what is stable.
 const SQL: Sql = Sql {
@@ -47,6 +47,13 @@ const SQL: Sql = Sql {
     release_hold: "\
         UPDATE idem_hold SET released_at = now(), released_by = $1 \
         WHERE id = $2 AND released_at IS NULL AND expires_at > now()",
+    write_down_forgotten: "\
+        INSERT INTO idem_forgotten (handler, key_digest, claimed_at, author, reason) \
+        SELECT handler, $1::bytea, claimed_at, $2::text, $3::text FROM idem_key WHERE handler = $4 AND event_key = $5",
+    forget: "DELETE FROM idem_key WHERE handler = $1 AND event_key = $2",
+    forgotten: "\
+        SELECT author, reason, date_part('epoch', now() - forgotten_at)::bigint FROM idem_forgotten \
+        WHERE handler = $1 AND key_digest = $2 ORDER BY forgotten_at DESC",
 };
 
 upkeep!(Postgres, PgConnection, SQL);

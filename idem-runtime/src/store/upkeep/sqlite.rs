@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, Sqlite};
 
-use super::{HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
+use super::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow, Sql, upkeep};
 
 /// Milliseconds since 1970, as in `../sqlite.rs`.
 macro_rules! now {
@@ -82,6 +82,19 @@ const SQL: Sql = Sql {
         ", released_by = ?1 ",
         "WHERE id = ?2 AND released_at IS NULL AND expires_at > ",
         now!(),
+    ),
+    write_down_forgotten: concat!(
+        "INSERT INTO idem_forgotten (handler, key_digest, claimed_at, forgotten_at, author, reason) ",
+        "SELECT handler, ?1, claimed_at, ",
+        now!(),
+        ", ?2, ?3 FROM idem_key WHERE handler = ?4 AND event_key = ?5",
+    ),
+    forget: "DELETE FROM idem_key WHERE handler = ?1 AND event_key = ?2",
+    forgotten: concat!(
+        "SELECT author, reason, (",
+        now!(),
+        " - forgotten_at) / 1000 FROM idem_forgotten WHERE handler = ?1 AND key_digest = ?2 ",
+        "ORDER BY forgotten_at DESC",
     ),
 };
 
