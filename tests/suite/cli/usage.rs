@@ -10,6 +10,7 @@ pub(super) const ON_TABLES: &[&[&str]] = &[
     &["hold", "--reason", "replay", "--for", "1h"],
     &["holds"],
     &["release", "1"],
+    &["forget", "ord_1", "--handler", "credit-account", "--reason", "undone", "--yes"],
 ];
 
 /// A call of every command that needs the database.
@@ -18,7 +19,7 @@ const ON_DATABASE: &[&[&str]] = &[&["migrate"], &["migrate", "--check"], &["doct
 #[test]
 fn wrong_usage_is_2_and_does_nothing() {
     let db = Db::empty();
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 23] = [
         (&[], "requires a subcommand"),
         (&["migrat"], "'migrate'"),
         (&["show"], "<KEY>"),
@@ -34,6 +35,10 @@ fn wrong_usage_is_2_and_does_nothing() {
         (&["hold", "--reason", "replay"], "--for"),
         (&["hold", "--reason", "replay", "--for", "6"], "unit"),
         (&["release"], "<ID>"),
+        (&["forget", "ord_1", "--handler", "a"], "--reason"),
+        (&["forget", "ord_1", "--reason", "undone"], "--handler"),
+        (&["forget", "ord_1", "--handler", "a'b", "--reason", "undone"], "1 to 128 of"),
+        (&["forget", "", "--handler", "a", "--reason", "undone", "--yes"], "part 1 of the key is empty"),
         (&["purge", "--handler", "a b"], "1 to 128 of"),
         (&["handlers", "extra"], "extra"),
         (&["handlers", "--jsno"], "--json"),
