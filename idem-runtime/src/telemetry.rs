@@ -122,7 +122,7 @@ pub(crate) fn pass<S: Store>() -> Span {
 pub(crate) fn pass_ended(pass: &Pass) {
     match &pass.stopped {
         None => {
-            debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass")
+            debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass");
         }
         Some(stopped) => debug!(target: "idem", ?stopped, "the purge did not run"),
     }

@@ -55,7 +55,7 @@ pub(super) async fn run<S: Store>(target: Target<S>) -> Result<Diagnosis, Stop> 
     let before = clock::wall();
     let health = S::health(&mut conn).await.map_err(schema::connection_error::<S>)?;
     // The database read its clock somewhere in between.
-    let here = before + before.elapsed().unwrap_or_default() / 2;
+    let here = before + clock::wall().duration_since(before).unwrap_or_default() / 2;
     findings.extend(database::skew(here, health.now_micros));
     findings.extend(database::isolation(&health.isolation));
     findings.extend(database::indexes(&health));
