@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::opt;
-use super::output::{Paint, Report, instant};
+use super::output::{Paint, Report, instant, plain};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
 use crate::engine::Engine;
@@ -170,7 +170,7 @@ impl Report for Shown {
             ));
         }
         for Forgotten { handler, age_secs, author, reason } in &self.forgotten {
-            let age = length::about(Duration::from_secs(*age_secs));
+            let (author, reason, age) = (plain(author), plain(reason), length::about(Duration::from_secs(*age_secs)));
             lines.push(format!("forgotten by {author} for `{handler}`, {age} ago: {reason}"));
         }
         lines.extend(self.hints.iter().map(|hint| format!("hint: {hint}")));

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::Target;
-use super::output::{Paint, Report, instant};
+use super::output::{Paint, Report, instant, plain};
 use super::stop::{Exit, Stop};
 use crate::clock;
 use crate::store::{Health, Store, schema};
@@ -88,6 +88,7 @@ impl Report for Diagnosis {
                 Severity::Note => "note".to_owned(),
             };
             let whose = handler.as_ref().map_or_else(String::new, |handler| format!("handler `{handler}`: "));
+            let (whose, what) = (plain(&whose), plain(what));
             lines.push(format!("{severity} ({check}): {whose}{what}\n  means: {means}\n  to do: {action}"));
         }
         if self.findings.is_empty() {
