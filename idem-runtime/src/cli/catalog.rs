@@ -16,8 +16,14 @@ pub(super) fn run(registry: &Registry, options: &opt::Catalog, output: &Output) 
     if let Some(path) = &options.check {
         return output.print(&Checked::of(path, &catalog.drifts_of_file(path)));
     }
-    // The JSON form is what `--json` prints of a catalog.
-    let format = if output.json && options.output.is_none() { Format::Json } else { options.format };
+    let format = match options.format {
+        // What `--json` prints of a catalog is its JSON form.
+        None if output.json && options.output.is_none() => Format::Json,
+        Some(Format::Markdown | Format::Html) if output.json && options.output.is_none() => {
+            return Err(Stop::usage("--json prints JSON, and --format asks for another form; leave one of them out"));
+        }
+        given => given.unwrap_or(Format::Markdown),
+    };
     let text = match format {
         Format::Markdown => catalog.markdown(),
         Format::Json => catalog.json(),

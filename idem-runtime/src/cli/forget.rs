@@ -9,6 +9,7 @@ use super::opt;
 use super::output::{Output, Paint, Report, instant};
 use super::stop::{Exit, Stop};
 use crate::engine::Engine;
+use crate::key::Key;
 use crate::purge;
 use crate::store::Store;
 
@@ -27,17 +28,21 @@ pub(super) struct Forgot {
     remark: &'static str,
 }
 
-pub(super) async fn run<S: Store>(engine: &Engine<S>, options: opt::Forget, output: &Output) -> Result<Forgot, Stop> {
-    let key = super::show::key(&options.key)?;
+pub(super) async fn run<S: Store>(
+    engine: &Engine<S>,
+    options: opt::Forget,
+    key: &Key,
+    output: &Output,
+) -> Result<Forgot, Stop> {
     let author = Author::of(options.author)?;
-    let found = purge::find_key(engine, &options.handler, &key).await?;
+    let found = purge::find_key(engine, &options.handler, key).await?;
     let claimed_at = found.map(|found| instant(found.claimed_at));
     let mut forgotten = false;
     if let Some(at) = &claimed_at {
         if !options.yes {
             confirm(&options.handler, key.as_str(), at, output)?;
         }
-        forgotten = purge::forget(engine, &options.handler, &key, &author.name, &options.reason).await?;
+        forgotten = purge::forget(engine, &options.handler, key, &author.name, &options.reason).await?;
     }
     Ok(Forgot {
         key: key.to_string(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::author::Author;
 use super::opt;
-use super::output::{Paint, Report, table};
+use super::output::{Paint, Report, plain, table};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
 use crate::engine::Engine;
@@ -115,7 +115,7 @@ impl Report for Holds {
         if self.holds.is_empty() {
             return "no hold is in force".to_owned();
         }
-        let row = |hold: &Held| [hold.id.clone(), hold.left(), hold.author.clone(), hold.reason.clone()];
+        let row = |hold: &Held| [hold.id.clone(), hold.left(), plain(&hold.author), plain(&hold.reason)];
         table(["ID", "EXPIRES IN", "AUTHOR", "REASON"], self.holds.iter().map(row))
     }
 }

@@ -6,6 +6,7 @@ use super::Target;
 use super::opt;
 use super::output::{Paint, Report};
 use super::stop::{Exit, Stop};
+use crate::error::{Error, ErrorKind};
 use crate::store::{Store, schema};
 
 #[derive(Debug, Serialize)]
@@ -28,11 +29,25 @@ pub(super) async fn run<S: Store>(target: Target<S>, options: &opt::Migrate) -> 
     }
     // Tables that are newer are not touched, and `check` says what to do.
     if was.is_none_or(|was| was < wanted) {
-        schema::migrate(target.pool()).await?;
+        schema::migrate(target.pool()).await.map_err(failed)?;
     } else {
         schema::check::<S>(&mut *target.connection().await?).await?;
     }
     Ok(Migrated { was, is: found(&target).await?, wanted, check: false })
+}
+
+fn failed(error: Error) -> Stop {
+    match error.kind() {
+        ErrorKind::Schema => Stop {
+            exit: Exit::Failed,
+            ..Stop::then(
+                &error,
+                "no key is lost, and an engine starts only once it is through; mend the cause, and run `migrate` again \
+                 (on MySQL, where tables are not transactional, what it had begun may have to be removed by hand)",
+            )
+        },
+        _ => Stop::from(error),
+    }
 }
 
 async fn found<S: Store>(target: &Target<S>) -> Result<Option<i64>, Stop> {

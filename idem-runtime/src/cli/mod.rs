@@ -194,8 +194,14 @@ impl Action {
             Self::Hold(options) => output.print(&hold::place(&target.engine().await?, options).await?),
             Self::Release(options) => output.print(&hold::release(&target.engine().await?, options).await?),
             Self::Holds => output.print(&hold::list(&target.engine().await?).await?),
-            Self::Show(options) => output.print(&show::run(&target.engine().await?, &options).await?),
-            Self::Forget(options) => output.print(&forget::run(&target.engine().await?, options, output).await?),
+            Self::Show(options) => {
+                let key = show::key(&options.key)?;
+                output.print(&show::run(&target.engine().await?, &options, &key).await?)
+            }
+            Self::Forget(options) => {
+                let key = show::key(&options.key)?;
+                output.print(&forget::run(&target.engine().await?, options, &key, output).await?)
+            }
             Self::Doctor => output.print(&doctor::run(target).await?),
         }
     }

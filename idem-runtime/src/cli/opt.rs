@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::retention::Retention;
@@ -109,9 +108,9 @@ pub(super) struct Migrate {
 
 #[derive(Debug, Args)]
 pub(super) struct Catalog {
-    /// The form
-    #[arg(long, value_enum, default_value_t = Format::Markdown)]
-    pub(super) format: Format,
+    /// The form [default: markdown]
+    #[arg(long, value_enum)]
+    pub(super) format: Option<Format>,
     /// Writes to this file; Markdown only if no unacknowledged change in it forgets keys
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub(super) output: Option<PathBuf>,
@@ -143,14 +142,14 @@ pub(super) struct Purge {
 #[derive(Debug, Args)]
 pub(super) struct Author {
     /// Who does it [default: $USER, or else the user of this process]
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = words)]
     pub(super) author: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Hold {
     /// Why; whoever finds the purge held reads it
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(super) reason: String,
     /// For how long at most, such as 90m, 6h or 2d
     #[arg(long = "for", value_name = "LENGTH")]
@@ -199,13 +198,17 @@ pub(super) struct Forget {
     #[arg(long, value_name = "NAME", value_parser = handler_name)]
     pub(super) handler: String,
     /// Why
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(super) reason: String,
     #[command(flatten)]
     pub(super) author: Author,
     /// Does not ask; needed where there is no terminal
     #[arg(long)]
     pub(super) yes: bool,
+}
+
+fn words(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it is empty, and somebody will want to read it") } else { Ok(text.to_owned()) }
 }
 
 /// What the attribute takes for a name: nothing else can own a key.

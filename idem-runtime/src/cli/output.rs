@@ -139,6 +139,13 @@ pub(super) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Ite
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
+/// Text that somebody wrote into the database, without what a terminal would obey.
+pub(super) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|char| if char.is_control() { char.escape_default().to_string() } else { char.to_string() })
+        .collect()
+}
+
 /// A time as JSON has it, in UTC.
 pub(super) fn instant(time: SystemTime) -> String {
     // What humantime can write: the years 1970 to 9999.

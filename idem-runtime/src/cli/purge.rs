@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::hold::Held;
 use super::opt;
-use super::output::{Output, Paint, Report, table};
+use super::output::{Output, Paint, Report, plain, table};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
 use crate::engine::{CLOCK_TOLERANCE, Engine, seconds};
@@ -86,7 +86,9 @@ pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Purge, outp
             let watched = bar.clone();
             let pass = purger.after_batch(move |handler, keys| watched.moved(handler, keys)).pass().await;
             bar.end();
-            pass?
+            pass.map_err(|error| {
+                Stop::then(&error, "the batches before that are gone, and were old enough; run it again for the others")
+            })?
         }
     };
     output.print(&Purge::of(pass, false))
@@ -150,8 +152,8 @@ impl Halt {
                 "hold {} is in force for another {}, by {}: {}; nothing is lost: wait, or `release {}`",
                 hold.id,
                 hold.left(),
-                hold.author,
-                hold.reason,
+                plain(&hold.author),
+                plain(&hold.reason),
                 hold.id
             ),
             ("elsewhere", _) => {

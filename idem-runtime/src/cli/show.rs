@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::opt;
-use super::output::{Paint, Report, instant};
+use super::output::{Paint, Report, instant, plain};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
 use crate::engine::Engine;
@@ -70,8 +70,7 @@ pub(super) fn key(typed: &opt::EventKey) -> Result<Key, Stop> {
     }
 }
 
-pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Show) -> Result<Shown, Stop> {
-    let key = key(&options.key)?;
+pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Show, key: &Key) -> Result<Shown, Stop> {
     let registry = engine.registry();
     let asked: Vec<String> = match &options.handler {
         Some(handler) => vec![handler.clone()],
@@ -79,10 +78,10 @@ pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Show) -> Re
     };
     let (mut found, mut forgotten) = (Vec::new(), Vec::new());
     for handler in &asked {
-        if let Some(key) = purge::find_key(engine, handler, &key).await? {
-            found.push(Found::of(handler, registry.get(handler), &key));
+        if let Some(row) = purge::find_key(engine, handler, key).await? {
+            found.push(Found::of(handler, registry.get(handler), &row));
         }
-        let rows = purge::forgotten(engine, handler, &key).await?;
+        let rows = purge::forgotten(engine, handler, key).await?;
         forgotten.extend(rows.into_iter().map(|row| Forgotten::of(handler, row)));
     }
     let hints = if found.is_empty() && forgotten.is_empty() { hints(options, registry) } else { Vec::new() };
@@ -171,7 +170,7 @@ impl Report for Shown {
             ));
         }
         for Forgotten { handler, age_secs, author, reason } in &self.forgotten {
-            let age = length::about(Duration::from_secs(*age_secs));
+            let (author, reason, age) = (plain(author), plain(reason), length::about(Duration::from_secs(*age_secs)));
             lines.push(format!("forgotten by {author} for `{handler}`, {age} ago: {reason}"));
         }
         lines.extend(self.hints.iter().map(|hint| format!("hint: {hint}")));

@@ -50,6 +50,11 @@ impl Stop {
         Self { exit: Exit::Refused, text: text.into() }
     }
 
+    /// The same error, with what is to be said in place of the usual.
+    pub(super) fn then(error: &Error, then: &str) -> Self {
+        Self { exit: exit(error.kind()), text: format!("{}; {then}", with_causes(error)) }
+    }
+
     pub(super) fn failed(text: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, text: text.into() }
     }
@@ -57,26 +62,29 @@ impl Stop {
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        let (exit, then) = match error.kind() {
-            ErrorKind::Unavailable => (
-                Exit::Unreachable,
-                "nothing was changed; see that the address is right and the server up, and run the command again",
-            ),
-            ErrorKind::ReadOnly => (
-                Exit::Refused,
-                "nothing was changed; connect to the primary, or give the file write permission, and run it again",
-            ),
-            ErrorKind::Schema => (
-                Exit::Refused,
-                "no key is lost; run `migrate` with this program, at deployment, and then this command again",
-            ),
-            ErrorKind::Registry => (Exit::Refused, "nothing was read or changed"),
-            ErrorKind::Busy | ErrorKind::Contention => {
-                (Exit::Failed, "others were writing and nothing was changed; run the command again")
+        let then = match error.kind() {
+            ErrorKind::Unavailable => {
+                "nothing was changed; see that the address is right, the server up and nobody's lock in the way, and run \
+                 the command again"
             }
-            _ => (Exit::Failed, "what the command had committed before stays; mend the cause, and run it again"),
+            ErrorKind::ReadOnly => {
+                "nothing was changed; connect to the primary, or give the file write permission, and run it again"
+            }
+            ErrorKind::Schema => {
+                "no key is lost; run `migrate` with this program, at deployment, and then this command again"
+            }
+            ErrorKind::Registry => "nothing was read or changed",
+            _ => "nothing was changed; mend the cause, and run it again",
         };
-        Self { exit, text: format!("{}; {then}", with_causes(&error)) }
+        Self::then(&error, then)
+    }
+}
+
+fn exit(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::Unavailable => Exit::Unreachable,
+        ErrorKind::ReadOnly | ErrorKind::Schema | ErrorKind::Registry => Exit::Refused,
+        _ => Exit::Failed,
     }
 }
 

@@ -15,12 +15,18 @@ fn commands(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_the_page_works_in_its_order() {
+fn every_command_of_the_pages_works_in_its_order() {
+    for (page, at_least) in [("docs/cli.md", 10), ("examples/README.md", 4)] {
+        paste(page, at_least);
+    }
+}
+
+fn paste(page: &str, at_least: usize) {
     let folder = tempfile::tempdir().unwrap();
     let quickstart = crate::example::build("quickstart", &[]);
     let programs = [("ops", PROGRAM.as_path()), ("quickstart", quickstart.as_path())];
-    let commands = commands("docs/cli.md");
-    assert!(commands.len() > 10, "{commands:?}");
+    let commands = commands(page);
+    assert!(commands.len() >= at_least, "{commands:?}");
     for command in commands {
         let (name, path) = programs.iter().find(|(name, _)| command.contains(&format!("--example {name} "))).unwrap();
         // Built before, so that none waits for cargo.

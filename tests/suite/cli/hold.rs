@@ -49,3 +49,14 @@ async fn the_author_is_the_environment_s_or_the_process_s() {
     let author = placed["hold"]["author"].as_str().unwrap();
     assert_eq!(db.number(&format!("SELECT count(*) FROM idem_hold WHERE author = '{author}'")).await, 1);
 }
+
+#[tokio::test]
+async fn what_others_wrote_does_not_command_the_terminal() {
+    let db = Db::migrated();
+    db.run(&["hold", "--reason", "red\x1b[31m\nnow", "--for", "1h"]).exits(0);
+    for args in [["holds"], ["doctor"], ["purge"]] {
+        let run = db.run(&args).says("red\\u{1b}[31m\\nnow");
+        assert!(!run.out.contains('\x1b'), "{run:?}");
+    }
+    assert_eq!(db.run(&["holds", "--json"]).exits(0).json()["holds"][0]["reason"], "red\x1b[31m\nnow");
+}

@@ -35,6 +35,17 @@ fn without_tables_every_command_says_migrate() {
 }
 
 #[tokio::test]
+async fn a_migration_that_fails_says_why_and_can_be_run_again() {
+    let db = Db::empty();
+    db.run(&["migrate", "--check"]).exits(1);
+    db.execute("CREATE TABLE idem_hold (mine INTEGER)").await;
+    db.run(&["migrate"]).exits(5).complains("idem_hold").complains("run `migrate` again");
+    db.run(&["show", "ord_1"]).exits(4);
+    db.execute("DROP TABLE idem_hold").await;
+    db.run(&["migrate"]).exits(0);
+}
+
+#[tokio::test]
 async fn newer_tables_are_left_alone() {
     let db = Db::migrated();
     let newer = db.number(VERSION).await + 1;

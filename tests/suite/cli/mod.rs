@@ -3,12 +3,15 @@
 mod catalog;
 mod doctor;
 mod documented;
+mod forget;
 mod hold;
 mod migrate;
 mod purge;
 #[cfg(feature = "servers")]
 mod servers;
 mod show;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod usage;
 
 use std::path::{Path, PathBuf};

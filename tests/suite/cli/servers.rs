@@ -23,6 +23,14 @@ async fn every_command_works<S: TestStore>(url: impl Fn(&S::Place) -> String, ol
     S::run(&mut conn, old_key).await.unwrap();
     let shown = run(&["show", "i:7", "ord_1", "--json"]).exits(0).json();
     assert_eq!(shown["found"][0]["claimed_at"], "2020-02-03T04:05:06.700000Z", "{shown}");
+    let forget = ["forget", "i:7", "ord_1", "--handler", "credit-account", "--reason", "it's undone"];
+    run(&forget).exits(4).complains("--yes");
+    run(&[&forget[..], &["--yes"]].concat()).exits(0).says("forgotten");
+    run(&[&forget[..], &["--yes"]].concat()).exits(1).says("not found");
+    run(&["show", "i:7", "ord_1"]).exits(1).says("forgotten by olga").says("it's undone");
+    assert_eq!(S::number(&mut conn, "SELECT count(*) FROM idem_forgotten").await.unwrap(), 1);
+    S::run(&mut conn, old_key).await.unwrap();
+
     let placed = run(&["hold", "--reason", "it's a replay", "--for", "6h", "--json"]).exits(0).json();
     let id = placed["hold"]["id"].as_str().unwrap();
     run(&["holds"]).exits(0).says("it's a replay").says("olga");

@@ -10,6 +10,7 @@ pub(super) const ON_TABLES: &[&[&str]] = &[
     &["hold", "--reason", "replay", "--for", "1h"],
     &["holds"],
     &["release", "1"],
+    &["forget", "ord_1", "--handler", "credit-account", "--reason", "undone", "--yes"],
 ];
 
 /// A call of every command that needs the database.
@@ -18,7 +19,7 @@ const ON_DATABASE: &[&[&str]] = &[&["migrate"], &["migrate", "--check"], &["doct
 #[test]
 fn wrong_usage_is_2_and_does_nothing() {
     let db = Db::empty();
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 24] = [
         (&[], "requires a subcommand"),
         (&["migrat"], "'migrate'"),
         (&["show"], "<KEY>"),
@@ -34,7 +35,12 @@ fn wrong_usage_is_2_and_does_nothing() {
         (&["hold", "--reason", "replay"], "--for"),
         (&["hold", "--reason", "replay", "--for", "6"], "unit"),
         (&["release"], "<ID>"),
+        (&["forget", "ord_1", "--handler", "a"], "--reason"),
+        (&["forget", "ord_1", "--reason", "undone"], "--handler"),
+        (&["forget", "ord_1", "--handler", "a'b", "--reason", "undone"], "1 to 128 of"),
+        (&["forget", "", "--handler", "a", "--reason", "undone", "--yes"], "part 1 of the key is empty"),
         (&["purge", "--handler", "a b"], "1 to 128 of"),
+        (&["hold", "--reason", "replay", "--for", "6h", "--author", " "], "--author"),
         (&["handlers", "extra"], "extra"),
         (&["handlers", "--jsno"], "--json"),
         (&["doctor", "--db"], "<URL>"),
@@ -43,6 +49,8 @@ fn wrong_usage_is_2_and_does_nothing() {
         let run = db.run(args).exits(2).complains(says);
         assert!(run.out.is_empty(), "{run:?}");
     }
+    let both = db.run(&["catalog", "--json", "--format", "html"]).exits(2).complains("leave one of them out");
+    assert_eq!(both.json()["error"]["kind"], "usage");
     assert!(!db.file().exists());
     run_in(db.folder.path(), "redis://nowhere", &["doctor"]).exits(2).complains("begins with `sqlite:`");
 }
@@ -78,6 +86,22 @@ async fn a_database_that_refuses_a_statement_is_5() {
     let run = db.run(&["show", "ord_1"]).exits(5).complains("claimed_at");
     assert!(run.out.is_empty(), "{run:?}");
     assert_eq!(db.run(&["show", "ord_1", "--json"]).exits(5).json()["error"]["kind"], "failed");
+}
+
+#[test]
+fn a_database_that_cannot_be_written_is_4_and_can_be_asked() {
+    let db = Db::migrated();
+    let read_only = format!("sqlite:{}?mode=ro", db.file().display());
+    let run = |args: &[&str]| run_in(db.folder.path(), &read_only, args);
+    let hold = ["hold", "--reason", "replay", "--for", "1h"];
+    run(&hold).exits(4).complains("read-only").complains("connect to the primary");
+    assert_eq!(run(&[&hold[..], &["--json"]].concat()).exits(4).json()["error"]["kind"], "refused");
+    run(&["purge"]).exits(4).complains("read-only");
+    run(&["holds"]).exits(0);
+    run(&["purge", "--dry-run"]).exits(0);
+    run(&["show", "ord_1"]).exits(1);
+    run(&["doctor"]).exits(1).says("redelivery");
+    run(&["migrate"]).exits(0);
 }
 
 #[test]

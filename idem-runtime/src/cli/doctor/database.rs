@@ -92,3 +92,26 @@ pub(super) fn indexes(health: &Health) -> Vec<Finding> {
     }
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_uncommitted_reads_are_an_error() {
+        assert!(isolation("read uncommitted").is_some_and(|finding| finding.severity == Severity::Error));
+        for level in ["read committed", "repeatable read", "serializable"] {
+            assert!(isolation(level).is_none(), "{level}");
+        }
+    }
+
+    #[test]
+    fn a_clock_is_judged_by_how_far_it_is_off_in_either_direction() {
+        let here = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let severity = |database_secs: i64| skew(here, database_secs * 1_000_000).map(|finding| finding.severity);
+        assert_eq!([severity(1_000_000), severity(1_000_004)], [None, None]);
+        assert_eq!([severity(999_990), severity(1_000_300)], [Some(Severity::Note); 2]);
+        assert_eq!([severity(0), severity(2_000_000)], [Some(Severity::Warning); 2]);
+        assert!(skew(here, 0).is_some_and(|finding| finding.what.contains("11d13h ahead of")));
+    }
+}

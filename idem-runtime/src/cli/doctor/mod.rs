@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::Target;
-use super::output::{Paint, Report, instant};
+use super::output::{Paint, Report, instant, plain};
 use super::stop::{Exit, Stop};
 use crate::clock;
 use crate::store::{Health, Store, schema};
@@ -55,7 +55,7 @@ pub(super) async fn run<S: Store>(target: Target<S>) -> Result<Diagnosis, Stop> 
     let before = clock::wall();
     let health = S::health(&mut conn).await.map_err(schema::connection_error::<S>)?;
     // The database read its clock somewhere in between.
-    let here = before + before.elapsed().unwrap_or_default() / 2;
+    let here = before + clock::wall().duration_since(before).unwrap_or_default() / 2;
     findings.extend(database::skew(here, health.now_micros));
     findings.extend(database::isolation(&health.isolation));
     findings.extend(database::indexes(&health));
@@ -88,6 +88,7 @@ impl Report for Diagnosis {
                 Severity::Note => "note".to_owned(),
             };
             let whose = handler.as_ref().map_or_else(String::new, |handler| format!("handler `{handler}`: "));
+            let (whose, what) = (plain(&whose), plain(what));
             lines.push(format!("{severity} ({check}): {whose}{what}\n  means: {means}\n  to do: {action}"));
         }
         if self.findings.is_empty() {

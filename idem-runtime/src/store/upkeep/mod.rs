@@ -319,9 +319,9 @@ macro_rules! upkeep {
                     let mut tx = sqlx::Connection::begin(conn).await?;
                     let event_key = key.event_key.as_bytes();
                     let write = sqlx::query($sql.write_down_forgotten).bind(key.digest).bind(key.author);
-                    let write = write.bind(key.reason).bind(key.handler).bind(event_key).persistent(false);
+                    let write = write.bind(key.reason).bind(key.handler).bind(event_key).persistent($sql.persistent);
                     let written = write.execute(&mut *tx).await?.rows_affected();
-                    let delete = sqlx::query($sql.forget).bind(key.handler).bind(event_key).persistent(false);
+                    let delete = sqlx::query($sql.forget).bind(key.handler).bind(event_key).persistent($sql.persistent);
                     let deleted = delete.execute(&mut *tx).await?.rows_affected();
                     // The purge may have come in between.
                     let is_done = written == 1 && deleted == 1;
@@ -341,7 +341,7 @@ macro_rules! upkeep {
             ) -> BoxFuture<'c, sqlx::Result<Vec<ForgottenRow>>> {
                 Box::pin(async move {
                     let query = sqlx::query($sql.forgotten).bind(handler).bind(digest);
-                    let rows = query.persistent(false).fetch_all(conn).await?;
+                    let rows = query.persistent($sql.persistent).fetch_all(conn).await?;
                     let row = |row: &<$store as sqlx::Database>::Row| {
                         let (author, reason) = (row.try_get(0)?, row.try_get(1)?);
                         Ok(ForgottenRow { author, reason, secs_ago: row.try_get(2)? })
