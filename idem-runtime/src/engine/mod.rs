@@ -181,6 +181,11 @@ impl<S: Store> Engine<S> {
         &self.inner.statements
     }
 
+    /// Says again that the handlers are here, so that no node takes them for orphans.
+    pub(crate) async fn record_again(&self, conn: &mut S::Connection) -> sqlx::Result<()> {
+        record::again::<S>(conn, &self.inner.application, &self.inner.registry).await
+    }
+
     pub(crate) fn shortened(&self) -> &[Shortened] {
         &self.inner.shortened
     }

@@ -55,6 +55,26 @@ pub(super) async fn handlers<S: Store>(
     }
 }
 
+/// Says again that the handlers are here, once an hour at most. What another release has written down since is left alone.
+pub(super) async fn again<S: Store>(
+    conn: &mut S::Connection,
+    application: &str,
+    registry: &Registry,
+) -> sqlx::Result<()> {
+    let recorded = S::recorded(conn).await?;
+    for row in recorded.iter().filter(|row| row.application == application && row.seen_secs_ago >= FRESH_SECS) {
+        let Some(meta) = registry.get(&row.handler) else {
+            continue;
+        };
+        let (key_text, retention_secs) = (meta.key.join(", "), meta.retention.map(seconds));
+        if row.key_text == key_text && row.retention_secs == retention_secs {
+            let handler = RecordedHandler { application, handler: meta.name, key_text: &key_text, retention_secs };
+            S::record(conn, handler).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Says what is another than before.
 fn compare(registry: &Registry, recorded: &[RecordedRow]) -> Vec<Shortened> {
     let mut shortened = Vec::new();

@@ -188,12 +188,14 @@ impl<S: Store> Purger<S> {
         pass::run(&self.engine, &way).await
     }
 
-    /// Writes down at which age duplicates came: evidence for a longer or a shorter retention. What cannot be written now is
-    /// kept for the next time.
+    /// Writes down that the handlers are here, and at which age duplicates came: evidence for a longer or a shorter
+    /// retention. What cannot be written now is kept for the next time.
     async fn write_down_ages(&self) {
         let Ok(mut conn) = hold::connection(&self.engine).await else {
             return;
         };
+        // Failing, it is tried again with the next pass.
+        drop(self.engine.record_again(&mut conn).await);
         for (handler, secs) in self.engine.take_duplicate_ages() {
             let age = i64::try_from(secs).unwrap_or(i64::MAX);
             if S::raise_duplicate_age(&mut conn, self.engine.application(), handler, age).await.is_err() {

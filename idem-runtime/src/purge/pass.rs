@@ -55,7 +55,7 @@ pub struct Purged {
     pub purged: u64,
     /// How old a key must be to go, in whole seconds: the retention, and the tolerance for fast clocks.
     pub older_than: Duration,
-    /// Whether the handler is recorded for the application, and not in this program.
+    /// Whether the handler is recorded for the application, not in this program, and no node has had it for a day.
     pub is_orphan: bool,
 }
 
@@ -208,7 +208,7 @@ fn targets<S: Store>(engine: &Engine<S>, recorded: &[RecordedRow], only: Option<
     for row in recorded.iter().filter(|row| row.application == engine.application()) {
         if let Some(secs) = row.retention_secs.filter(|_| engine.registry().get(&row.handler).is_none()) {
             let older_than_secs = with_tolerance(secs);
-            let target = Target { handler: row.handler.clone(), older_than_secs, is_orphan: true };
+            let target = Target { handler: row.handler.clone(), older_than_secs, is_orphan: row.is_orphan() };
             targets.insert(&row.handler, target);
         }
     }

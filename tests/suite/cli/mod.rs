@@ -122,11 +122,11 @@ impl Db {
         self.execute(&sql).await;
     }
 
-    /// What a node records of a handler when it starts.
+    /// What a node recorded of a handler when it started, two days ago.
     async fn recorded(&self, application: &str, handler: &str, key: &str, retention_secs: i64, highest_age_secs: i64) {
         let sql = format!(
             "INSERT INTO idem_handler VALUES ('{application}', '{handler}', '{key}', {retention_secs}, \
-             unixepoch() * 1000, unixepoch() * 1000, {highest_age_secs})"
+             (unixepoch() - 2 * 86400) * 1000, (unixepoch() - 2 * 86400) * 1000, {highest_age_secs})"
         );
         self.execute(&sql).await;
     }

@@ -94,6 +94,9 @@ pub(super) async fn only_keys_past_their_own_retention_go<S: TestStore>(db: Arc<
 /// gets it.
 pub(super) async fn retention_is_that_of_whoever_wants_the_key_longest<S: TestStore>(db: Arc<Db<S>>) {
     recorded(&db, "default", "gone", HOUR).await;
+    db.run(&format!("UPDATE idem_handler SET last_seen_at = {}", ago::<S>(DAY + 60))).await;
+    recorded(&db, "default", "of.another.program", HOUR).await;
+    keys(&db, "of.another.program", 2, 2 * HOUR).await;
     recorded(&db, "other", "foreign", HOUR).await;
     recorded(&db, "other", "perform", 30 * DAY).await;
     for handler in ["gone", "foreign"] {
@@ -105,7 +108,16 @@ pub(super) async fn retention_is_that_of_whoever_wants_the_key_longest<S: TestSt
     let (logs, _guard) = Logs::capture();
     let pass = purger(&engine).pass().await.unwrap();
     let orphans: Vec<_> = pass.orphans().map(|orphan| (orphan.handler.as_str(), orphan.purged)).collect();
-    assert_eq!(orphans, [("gone", 3)]);
+    assert_eq!((orphans, kept(&db, "of.another.program").await), (vec![("gone", 3)], 0));
+    let seen =
+        format!("SELECT count(*) FROM idem_handler WHERE handler = 'perform' AND last_seen_at < {}", ago::<S>(HOUR));
+    db.run(&format!("UPDATE idem_handler SET last_seen_at = {} WHERE handler = 'perform'", ago::<S>(5 * HOUR))).await;
+    purger(&engine).pass().await.unwrap();
+    assert_eq!(
+        db.number(&format!("{seen} AND application = 'default'")).await,
+        0,
+        "the node says again that it is here"
+    );
     assert_eq!((kept(&db, "gone").await, kept(&db, "foreign").await, kept(&db, "perform").await), (4, 7, 6));
     assert!(logs.up_to(Level::WARN).iter().any(|line| line.contains("handler=\"gone\"") && line.contains("purged=3")));
 

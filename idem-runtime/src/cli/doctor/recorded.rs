@@ -50,7 +50,7 @@ pub(super) async fn handlers<S: Store>(
         match registry.get(&row.handler) {
             Some(meta) if row.application == application => findings.extend(changed(meta, row)),
             Some(meta) if meta.retention.is_some() => findings.push(shared(row)),
-            None if row.application == application && row.retention_secs.is_some() => findings.push(orphaned(row)),
+            None if row.application == application && row.is_orphan() => findings.push(orphaned(row)),
             _ => {}
         }
     }

@@ -26,6 +26,15 @@ pub struct RecordedRow {
     pub highest_duplicate_age_secs: i64,
 }
 
+impl RecordedRow {
+    /// Whether the handler, which is not in this program, is not in any other of its application's either: nodes say once an
+    /// hour that they have it.
+    pub(crate) fn is_orphan(&self) -> bool {
+        const A_DAY: i64 = 86_400;
+        self.retention_secs.is_some() && self.seen_secs_ago > A_DAY
+    }
+}
+
 /// What a node records of a handler.
 #[derive(Debug, Clone, Copy)]
 #[doc(hidden)] // Not public API: the seam between purge and store.
