@@ -209,6 +209,15 @@ pub enum Semantics {
 }
 
 impl Semantics {
+    /// As the attribute is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Idempotent => "idempotent",
+            Self::AtMostOnce { .. } => "at_most_once",
+            Self::NaturallyIdempotent { .. } => "naturally_idempotent",
+        }
+    }
+
     /// What is lost when the handler fails; `None` where it runs again.
     pub(crate) const fn loss(self) -> Option<&'static str> {
         match self {

@@ -37,8 +37,8 @@ pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyP
 pub use outcome::{Outcome, Seen, Settle};
 pub use policy::{Policy, Window};
 pub use purge::{
-    Forgotten, FoundKey, Hold, Pass, Purged, Purger, Purging, Stopped, find_key, forget, forgotten, holds, place_hold,
-    release_hold,
+    Exposed, Forgotten, FoundKey, HandlerFigures, Hold, Orphan, Pass, Purged, Purger, Purging, Stopped, figures,
+    find_key, forget, forgotten, holds, orphans, place_hold, release_hold,
 };
 pub use registry::Registry;
 pub use retention::{Retention, RetentionError};

@@ -1,15 +1,37 @@
-//! Every span and event, with its fields. Keys appear at debug level only: they can be personal data.
+//! Every span, event and metric, with its fields. Keys appear at debug level only: they can be personal data.
+
+#[cfg(feature = "metrics")]
+#[path = "telemetry/metered.rs"]
+mod meter;
+#[cfg(not(feature = "metrics"))]
+#[path = "telemetry/unmetered.rs"]
+mod meter;
 
 use std::time::Duration;
 
-use tracing::{Level, Span, debug, error, span, warn};
+use tracing::{Level, Span, debug, error, info, span, warn};
 
 use crate::engine::{Ended, Stop};
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 use crate::key::Key;
-use crate::purge::Pass;
+use crate::purge::{Exposed, Pass, Stopped};
 use crate::store::Store;
+
+pub(crate) use meter::{Timer, claimed, duplicate};
+
+/// The metrics. `docs/telemetry.md` has their labels and units.
+#[allow(dead_code, reason = "without the feature `metrics` nobody asks for them")]
+mod names {
+    pub(super) const OUTCOMES: &str = "idem_outcomes_total";
+    pub(super) const CLAIM: &str = "idem_claim_seconds";
+    pub(super) const DUPLICATE_AGE: &str = "idem_duplicate_age_seconds";
+    pub(super) const PURGED: &str = "idem_purged_total";
+    pub(super) const PASS: &str = "idem_purge_pass_seconds";
+    pub(super) const LAG: &str = "idem_purge_lag_seconds";
+    pub(super) const ORPHANS: &str = "idem_orphans";
+    pub(super) const HOLDS: &str = "idem_holds";
+}
 
 /// One delivery, from taking a connection, if its handler has one, to its end.
 pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
@@ -17,8 +39,9 @@ pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
 }
 
 /// How it ended. What needs no human is for debugging; what needs one is loud.
-pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
+pub(crate) fn ended(meta: &'static HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
     let (handler, key) = (meta.name, key.map(Key::as_str));
+    meter::outcome(handler, outcome(ended));
     match ended {
         Ok(ended) => debug!(target: "idem", handler, key, outcome = ended.name(), "delivery ended"),
         Err(Stop::Handler) => debug!(target: "idem", handler, key, outcome = "failed", "delivery ended"),
@@ -30,8 +53,40 @@ pub(crate) fn ended(meta: &HandlerMeta, key: Option<&Key>, ended: &Result<Ended,
 }
 
 /// A delivery that came no further than its key.
-pub(crate) fn refused(error: &Error) {
-    complain(error.handler().unwrap_or_default(), error);
+pub(crate) fn refused(meta: &'static HandlerMeta, error: &Error) {
+    meter::outcome(meta.name, kind_name(error.kind()));
+    complain(meta.name, error);
+}
+
+fn outcome(ended: &Result<Ended, Stop>) -> &'static str {
+    match ended {
+        Ok(ended) => ended.name(),
+        Err(Stop::Handler) => "failed",
+        Err(Stop::Engine(error)) => kind_name(error.kind()),
+    }
+}
+
+/// As its `Debug` form, without an allocation.
+fn kind_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidKey => "InvalidKey",
+        ErrorKind::Busy => "Busy",
+        ErrorKind::Contention => "Contention",
+        ErrorKind::Aborted => "Aborted",
+        ErrorKind::Escaped => "Escaped",
+        ErrorKind::Panicked => "Panicked",
+        ErrorKind::Lost => "Lost",
+        ErrorKind::Commit => "Commit",
+        ErrorKind::CommitUnknown => "CommitUnknown",
+        ErrorKind::Mismatch => "Mismatch",
+        ErrorKind::Expired => "Expired",
+        ErrorKind::Replay => "Replay",
+        ErrorKind::Unavailable => "Unavailable",
+        ErrorKind::ReadOnly => "ReadOnly",
+        ErrorKind::Schema => "Schema",
+        ErrorKind::Registry => "Registry",
+        ErrorKind::Database => "Database",
+    }
 }
 
 fn complain(handler: &str, failure: &Error) {
@@ -106,10 +161,10 @@ pub(crate) fn not_recorded(error: &sqlx::Error) {
 }
 
 /// How many keys a shorter retention gives to the purge, before it takes them.
-pub(crate) fn exposed(handler: &str, was_secs: i64, secs: i64, keys: i64) {
+pub(crate) fn exposed(handler: &str, exposed: &Exposed) {
     warn!(
-        target: "idem", handler, was_secs, secs, keys,
-        "the retention of this handler is shorter than before, and these keys go now that would have stayed"
+        target: "idem", handler, was = ?exposed.was, is = ?exposed.is, keys = exposed.keys, goes_in = ?exposed.goes_in,
+        "the retention of this handler is shorter than before, and these keys go that would have stayed"
     );
 }
 
@@ -118,12 +173,40 @@ pub(crate) fn pass<S: Store>() -> Span {
     span!(target: "idem", Level::INFO, "idem.purge", store = S::NAME)
 }
 
+/// A batch of the purge deleted so many keys.
+pub(crate) fn batch_ended(handler: &str, deleted: u64) {
+    meter::purged(handler, deleted);
+}
+
+/// So many holds are in force.
+pub(crate) fn holds(count: usize) {
+    meter::holds(u32::try_from(count).unwrap_or(u32::MAX));
+}
+
+/// For how long the oldest key that should be gone has been there.
+pub(crate) fn lag(handler: &str, lag: Duration) {
+    meter::lag(handler, lag);
+}
+
 /// How a pass ended.
-pub(crate) fn pass_ended(pass: &Pass) {
-    if let Some(stopped) = &pass.stopped {
-        debug!(target: "idem", ?stopped, "the purge did not run");
-    } else {
-        debug!(target: "idem", purged = pass.purged(), orphans = pass.orphans().count(), "the purge made a pass");
+pub(crate) fn pass_ended(pass: &Pass, took: Duration) {
+    if pass.stopped.is_none() {
+        meter::passed(took);
+        meter::orphans(u32::try_from(pass.orphans().count()).unwrap_or(u32::MAX));
+    }
+    match &pass.stopped {
+        None => {
+            let (purged, orphans) = (pass.purged(), pass.orphans().count());
+            debug!(target: "idem", purged, orphans, ?took, "the purge made a pass");
+        }
+        Some(Stopped::Held(hold)) => {
+            let purged = pass.purged();
+            info!(
+                target: "idem", purged, hold = hold.id, expires_in = ?hold.expires_in,
+                "the purge is held, and the table of keys grows"
+            );
+        }
+        Some(stopped) => debug!(target: "idem", purged = pass.purged(), ?stopped, "the purge ended before its end"),
     }
     for orphan in pass.orphans() {
         warn!(

@@ -13,6 +13,7 @@ mod fidelity;
 mod key_vectors;
 #[cfg(feature = "servers")]
 mod lost_reply;
+mod metrics;
 #[cfg(feature = "servers")]
 mod mysql;
 #[cfg(feature = "servers")]

@@ -1,7 +1,7 @@
 //! What is logged, and at which level: `docs/telemetry.md` is the contract.
 
 use futures_util::FutureExt;
-use idem_runtime::ErrorKind;
+use idem_runtime::{ErrorKind, Handler};
 use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::Sqlite;
 use tracing::Level;
@@ -60,9 +60,11 @@ async fn every_loss_is_a_warning() {
         assert!(ping(&engine, &Ping::Failed).await.is_err());
         assert!(ping(&engine, &Ping::Panicked("maria@example.com")).await.is_err());
         assert!(ping(&engine, &Ping::Hung).now_or_never().is_none());
+        // Called by a consumer that is stopped before it polls.
+        drop(<ping as Handler<Sqlite>>::call(&engine, &Ping::Answered(7), &()));
         let warnings = warnings();
-        assert_eq!(warnings.len(), 3, "{warnings:#?}");
-        for (line, cause) in warnings.iter().zip(["cause=Failed", "cause=Panicked", "cause=CutOff"]) {
+        assert_eq!(warnings.len(), 4, "{warnings:#?}");
+        for (line, cause) in warnings.iter().zip(["cause=Failed", "cause=Panicked", "cause=CutOff", "cause=CutOff"]) {
             let told = ["the event is lost", "handler=\"tests.ping\"", "loss=\"a single ping\"", cause];
             assert!(told.iter().all(|part| line.contains(part)) && !line.contains("maria"), "{line}");
         }

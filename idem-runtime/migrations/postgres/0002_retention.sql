@@ -37,6 +37,5 @@ CREATE TABLE idem_hold (
 -- is dead; a table of keys is better cleaned often and in small pieces.
 ALTER TABLE idem_key SET (
     autovacuum_vacuum_scale_factor = 0.02,
-    autovacuum_vacuum_insert_scale_factor = 0.1,
     autovacuum_analyze_scale_factor = 0.05
 );

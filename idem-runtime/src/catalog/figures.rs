@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::entry::Entry;
+use crate::purge::HandlerFigures;
 
 const DAY_SECS: f64 = 86_400.0;
 
@@ -33,6 +34,21 @@ pub struct Figures {
     pub bytes_per_row: Option<u64>,
     /// How many new keys come in a day.
     pub keys_per_day: Option<f64>,
+}
+
+impl From<HandlerFigures> for Figures {
+    /// The keys of the last day are taken for those of a day.
+    fn from(figures: HandlerFigures) -> Self {
+        Self {
+            handler: figures.handler,
+            rows: Some(figures.rows),
+            oldest_key_age: figures.oldest_key_age,
+            purge_lag: Some(figures.purge_lag),
+            highest_duplicate_age: Some(figures.highest_duplicate_age).filter(|age| !age.is_zero()),
+            bytes_per_row: figures.bytes_per_row,
+            keys_per_day: Some(figures.keys_last_day as f64),
+        }
+    }
 }
 
 /// The figures, beside what follows from them. The fields are those of the JSON form.

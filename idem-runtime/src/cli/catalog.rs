@@ -5,14 +5,30 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::Target;
 use super::opt::{self, Format};
 use super::output::{Output, Paint, Report};
 use super::stop::{Exit, Stop};
-use crate::catalog::{Catalog, Drift};
-use crate::registry::Registry;
+use crate::catalog::{Catalog, Drift, Figures};
+use crate::purge::figures;
+use crate::store::Store;
 
-pub(super) fn run(registry: &Registry, options: &opt::Catalog, output: &Output) -> Result<Exit, Stop> {
-    let catalog = Catalog::of(registry);
+/// The catalog of the program, which needs a database for its figures alone.
+pub(super) async fn run<S: Store>(target: Target<S>, options: &opt::Catalog, output: &Output) -> Result<Exit, Stop> {
+    if !options.figures {
+        return print(&Catalog::of(&target.registry()?), options, output);
+    }
+    if options.output.is_some() && matches!(options.format, None | Some(Format::Markdown)) {
+        return Err(Stop::usage(
+            "the Markdown that is committed has no figures; leave out --figures, or take another --format",
+        ));
+    }
+    let engine = target.engine().await?;
+    let figures = figures(&engine).await?.into_iter().map(Figures::from).collect();
+    print(&Catalog::of(engine.registry()).with_figures(figures), options, output)
+}
+
+fn print(catalog: &Catalog, options: &opt::Catalog, output: &Output) -> Result<Exit, Stop> {
     if let Some(path) = &options.check {
         return output.print(&Checked::of(path, &catalog.drifts_of_file(path)));
     }

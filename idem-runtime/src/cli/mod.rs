@@ -189,7 +189,7 @@ impl Action {
         match self {
             Self::Migrate(options) => output.print(&migrate::run(target, &options).await?),
             Self::Handlers => output.print(&handlers::run(&target.registry()?)),
-            Self::Catalog(options) => catalog::run(&target.registry()?, &options, output),
+            Self::Catalog(options) => catalog::run(target, &options, output).await,
             Self::Purge(options) => purge::run(&target.engine().await?, &options, output).await,
             Self::Hold(options) => output.print(&hold::place(&target.engine().await?, options).await?),
             Self::Release(options) => output.print(&hold::release(&target.engine().await?, options).await?),

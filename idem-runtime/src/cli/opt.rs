@@ -114,6 +114,9 @@ pub(super) struct Catalog {
     /// Writes to this file; Markdown only if no unacknowledged change in it forgets keys
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub(super) output: Option<PathBuf>,
+    /// Adds what the database says: keys, their age, how far the purge is behind, the storage to expect
+    #[arg(long, conflicts_with = "check")]
+    pub(super) figures: bool,
     /// Compares this committed Markdown with the code, and exits with 1 when it has drifted
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub(super) check: Option<PathBuf>,

@@ -11,9 +11,9 @@ use super::opt;
 use super::output::{Output, Paint, Report, plain, table};
 use super::stop::{Exit, Stop};
 use crate::catalog::length;
-use crate::engine::{CLOCK_TOLERANCE, Engine, seconds};
-use crate::purge::{Pass, Purged, Purger, Stopped};
-use crate::store::{Store, schema};
+use crate::engine::Engine;
+use crate::purge::{Exposed, Pass, Purged, Purger, Stopped};
+use crate::store::Store;
 
 #[derive(Debug, Serialize)]
 struct Purge {
@@ -33,16 +33,25 @@ struct Row {
     older_than_secs: u64,
     /// Recorded for the application, and not in this program.
     orphaned: bool,
-    /// Only in a dry run, where this program's retention is shorter than the recorded one.
+    /// Where this program's retention is shorter than the one that nodes said before.
     shortened: Option<Shortened>,
 }
 
-/// What a shorter retention gives away as soon as a node with it has started.
+/// What a shorter retention gives away, a day after a node last said the longer one.
 #[derive(Debug, Serialize)]
 struct Shortened {
-    was_secs: i64,
-    is_secs: i64,
+    was_secs: u64,
+    is_secs: u64,
     exposed_keys: u64,
+    goes_in_secs: u64,
+}
+
+impl Shortened {
+    fn of(exposed: Exposed) -> Self {
+        let Exposed { was, is, keys, goes_in, .. } = exposed;
+        let (was_secs, is_secs, goes_in_secs) = (was.as_secs(), is.as_secs(), goes_in.as_secs());
+        Self { was_secs, is_secs, exposed_keys: keys, goes_in_secs }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -77,9 +86,7 @@ pub(super) async fn run<S: Store>(engine: &Engine<S>, options: &opt::Purge, outp
     }
     let pass = match before {
         Some(counted) if options.dry_run => {
-            let mut report = Purge::of(counted, true);
-            report.expose(engine).await?;
-            return output.print(&report);
+            return output.print(&Purge::of(counted, true));
         }
         counted => {
             let bar = Bar::new(output, counted.map(|pass| pass.purged()));
@@ -101,7 +108,7 @@ impl Purge {
             keys: purged.purged,
             older_than_secs: purged.older_than.as_secs(),
             orphaned: purged.is_orphan,
-            shortened: None,
+            shortened: purged.exposed.map(Shortened::of),
         };
         let failure = |(handler, error)| Failure { handler, text: Stop::from(error).text };
         Self {
@@ -111,29 +118,6 @@ impl Purge {
             stopped: pass.stopped.map(Halt::of),
             failures: pass.failures.into_iter().map(failure).collect(),
         }
-    }
-
-    /// Counts what shorter retentions would give away.
-    async fn expose<S: Store>(&mut self, engine: &Engine<S>) -> Result<(), Stop> {
-        let mut conn = super::connection(engine.pool()).await?;
-        let recorded = S::recorded(&mut conn).await.map_err(schema::connection_error::<S>)?;
-        for row in &mut self.handlers {
-            let is_secs = engine.registry().get(&row.handler).and_then(|meta| meta.retention).map(seconds);
-            let is_ours = |recorded: &&crate::store::RecordedRow| {
-                recorded.application == engine.application() && recorded.handler == row.handler
-            };
-            let was_secs = recorded.iter().find(is_ours).and_then(|recorded| recorded.retention_secs);
-            let (Some(is_secs), Some(was_secs)) = (is_secs, was_secs) else {
-                continue;
-            };
-            if is_secs < was_secs {
-                let tolerance = i64::try_from(CLOCK_TOLERANCE.as_secs()).unwrap_or(0);
-                let older = S::count_older(&mut conn, &row.handler, is_secs.saturating_add(tolerance)).await;
-                let older = u64::try_from(older.map_err(schema::connection_error::<S>)?).unwrap_or(0);
-                row.shortened = Some(Shortened { was_secs, is_secs, exposed_keys: older.saturating_sub(row.keys) });
-            }
-        }
-        Ok(())
     }
 }
 
@@ -169,10 +153,15 @@ impl Row {
     fn cells(&self) -> [String; 4] {
         let remark = match (&self.shortened, self.orphaned) {
             (Some(shortened), _) => {
-                let length = |secs: i64| length::exact(u64::try_from(secs).unwrap_or(0));
-                let (was, is) = (length(shortened.was_secs), length(shortened.is_secs));
+                let (was, is) = (length::exact(shortened.was_secs), length::exact(shortened.is_secs));
                 let exposed = length::number(shortened.exposed_keys);
-                format!("retention SHORTENED from {was} to {is}: {exposed} more as soon as a node with it has started")
+                match shortened.goes_in_secs {
+                    0 => format!("retention SHORTENED from {was} to {is}: {exposed} of them for that"),
+                    secs => {
+                        let goes_in = length::about(Duration::from_secs(secs));
+                        format!("retention SHORTENED from {was} to {is}: {exposed} more in {goes_in}")
+                    }
+                }
             }
             (None, true) => "orphaned: recorded, and not in this program".to_owned(),
             (None, false) => String::new(),

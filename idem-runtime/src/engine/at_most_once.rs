@@ -24,7 +24,7 @@ use crate::telemetry::{self, Loss};
 ///
 /// # Cancel safety
 ///
-/// Not cancel safe: dropped after it began, the rest of the effect is lost, and a warning says so.
+/// Not cancel safe: dropped before its end, even before its first poll, the rest of the effect is lost, and a warning says so.
 pub fn run_at_most_once<'up, S, R, Fut>(
     _: &'up Engine<S>,
     meta: &'static HandlerMeta,
@@ -35,8 +35,11 @@ where
     R: HandlerResult<Ok: Send, Err: Send> + 'up,
     Fut: Future<Output = R> + Send + 'up,
 {
+    // From here on, and not from the first poll: whoever calls has acknowledged the delivery.
+    let called = Called { meta, lost: Some(Loss::CutOff) };
     let delivery = async move {
-        let mut begun = Begun { meta, lost: Some(Loss::CutOff) };
+        // The whole, and not the field that is written below alone.
+        let mut called = called;
         // Everything the body owned is gone: nothing broken can be seen.
         let returned = AssertUnwindSafe(body).catch_unwind().await.map(R::into_result);
         let (ended, lost) = match &returned {
@@ -48,19 +51,19 @@ where
             }
         };
         telemetry::ended(meta, None, &ended);
-        begun.lost = lost;
+        called.lost = lost;
         handled::<R>(ended, returned.ok(), None, meta, None)
     };
     Box::pin(delivery.instrument(telemetry::delivery::<S>(meta)))
 }
 
 /// Reports a loss when the body is over, or dropped.
-struct Begun {
+struct Called {
     meta: &'static HandlerMeta,
     lost: Option<Loss>,
 }
 
-impl Drop for Begun {
+impl Drop for Called {
     fn drop(&mut self) {
         if let Some(loss) = self.lost {
             telemetry::lost(self.meta, loss);

@@ -108,10 +108,16 @@ impl<S: Store> Engine<S> {
         };
         let found = S::find(lease.conn(), &self.inner.statements, new).await.ok()?;
         lease.end();
-        found.map(|row| self.duplicate(Some(row), new, body).map_err(|setback| setback.stop))
+        found.map(|row| self.duplicate(meta, Some(row), new, body).map_err(|setback| setback.stop))
     }
 
-    fn duplicate(&self, found: Option<KeyRow>, new: NewKey<'_>, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
+    fn duplicate(
+        &self,
+        meta: &'static HandlerMeta,
+        found: Option<KeyRow>,
+        new: NewKey<'_>,
+        body: &mut dyn Body<S>,
+    ) -> Result<Ended, Setback> {
         let Some(row) = found else {
             return Err(Setback::run_again(Error::new(ErrorKind::Database).detail(
                 "it says that the key is taken, but has no such row; it was purged meanwhile, or the table has a unique index \
@@ -123,8 +129,10 @@ impl<S: Store> Engine<S> {
         {
             return Err(Setback::give_up(Error::new(ErrorKind::Mismatch)));
         }
-        let age = row.now_micros.saturating_sub(row.claimed_micros) / 1_000_000;
-        self.note_duplicate_age(new.handler, u64::try_from(age).unwrap_or(0));
+        let age = u64::try_from(row.now_micros.saturating_sub(row.claimed_micros)).unwrap_or(0);
+        let age = Duration::from_micros(age);
+        telemetry::duplicate(meta.name, age);
+        self.note_duplicate_age(meta.name, age.as_secs());
         body.seen(row).map(|()| Ended::Duplicate).map_err(|error| {
             let detail = "the event was applied, but its stored result no longer reads as the handler's result type";
             Setback::give_up(Error::new(ErrorKind::Replay).detail(detail).source(error))
@@ -148,15 +156,18 @@ impl<S: Store> Engine<S> {
         let mut lease = inner.connections.take().await.map_err(Setback::give_up)?;
         let mut tx = S::begin(lease.conn(), &inner.statements.begin).await.map_err(not_begun::<S>)?;
 
-        let claimed = match S::claim(&mut tx, &inner.statements, new).await {
-            Ok(Claimed::New { now_micros: Some(now) }) => refuse_unprovable(meta, key, now),
-            Ok(Claimed::New { now_micros: None }) => Ok(()),
+        let begun = telemetry::Timer::start();
+        let claimed = S::claim(&mut tx, &inner.statements, new).await;
+        telemetry::claimed(begun);
+        let claimed = match claimed {
+            Ok(Claimed::New { clock: Some(clock) }) => refuse_unprovable(meta, key, clock),
+            Ok(Claimed::New { clock: None }) => Ok(()),
             Ok(Claimed::Taken) => {
                 let found = S::find(&mut tx, &inner.statements, new).await.map_err(not_claimed::<S>)?;
                 // Dropping it queues the rollback, which travels with whatever the connection does next.
                 drop(tx);
                 lease.end();
-                return self.duplicate(found, new, body);
+                return self.duplicate(meta, found, new, body);
             }
             Err(error) => Err(not_claimed::<S>(error)),
         };
@@ -174,7 +185,7 @@ impl<S: Store> Engine<S> {
             (None, verdict) => Err((false, verdict)),
         };
         let (clean, verdict) = match done {
-            Ok(committed) => return self.after_commit(lease, committed, Some(new), body).await,
+            Ok(committed) => return self.after_commit(meta, lease, committed, Some(new), body).await,
             Err(rolled_back) => rolled_back,
         };
         // A handler that commits by hand and then fails leaves its key behind: the redelivery would be a duplicate.
@@ -204,6 +215,7 @@ impl<S: Store> Engine<S> {
 
     pub(super) async fn after_commit(
         &self,
+        meta: &'static HandlerMeta,
         lease: Lease<'_, S>,
         committed: Result<(), CommitError>,
         new: Option<NewKey<'_>>,
@@ -235,7 +247,7 @@ impl<S: Store> Engine<S> {
             Err(CommitError::Lost(error)) => {
                 drop(lease);
                 match new {
-                    Some(new) => self.resolve(new, error, body).await,
+                    Some(new) => self.resolve(meta, new, error, body).await,
                     None => Err(Setback::give_up(Error::new(ErrorKind::CommitUnknown).source(error))),
                 }
             }
@@ -243,11 +255,17 @@ impl<S: Store> Engine<S> {
     }
 
     /// The connection was lost during the commit: asks on a fresh one what became of it.
-    async fn resolve(&self, new: NewKey<'_>, lost: sqlx::Error, body: &mut dyn Body<S>) -> Result<Ended, Setback> {
+    async fn resolve(
+        &self,
+        meta: &'static HandlerMeta,
+        new: NewKey<'_>,
+        lost: sqlx::Error,
+        body: &mut dyn Body<S>,
+    ) -> Result<Ended, Setback> {
         match self.look_up(new).await {
             Ok(Some(row)) if row.claim == new.claim => Ok(Ended::Applied),
             // Another delivery of the event came between.
-            Ok(row @ Some(_)) => self.duplicate(row, new, body),
+            Ok(row @ Some(_)) => self.duplicate(meta, row, new, body),
             Ok(None) => Err(Setback::give_up(
                 Error::new(ErrorKind::Commit)
                     .detail("the connection was lost, and a fresh one finds that the commit did not happen")

@@ -2,6 +2,7 @@
 //!
 //! `deliver.rs` is the algorithm, and the file to read first.
 
+mod ages;
 mod at_most_once;
 mod body;
 mod codec;
@@ -23,7 +24,7 @@ use sqlx::Pool;
 use crate::error::Error;
 use crate::handler::{Handled, Handler, HandlerMeta};
 use crate::registry::Registry;
-use crate::store::{CLAIM_WAIT, Isolation, Settings, Statements, Store, schema};
+use crate::store::{Borrowed, CLAIM_WAIT, Isolation, Settings, Statements, Store, schema};
 use crate::tx::TxParam;
 
 use lease::Connections;
@@ -33,7 +34,7 @@ pub use body::{Attempt, Plan, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
-pub(crate) use record::{Shortened, seconds};
+pub(crate) use record::seconds;
 pub(crate) use setback::{CLOCK_TOLERANCE, Stop};
 
 /// A wait holds a connection, so that a longer one is a mistake.
@@ -87,8 +88,7 @@ struct Inner<S: Store> {
     /// What the deliveries of each handler tell the next ones, and the purge.
     seen: HashMap<&'static str, SeenLately>,
     application: String,
-    /// What the first pass of the purge has to speak of.
-    shortened: Vec<Shortened>,
+    start: Start,
     statements: Statements,
     claim_wait: Duration,
     max_runs: u32,
@@ -100,8 +100,10 @@ struct Inner<S: Store> {
 struct SeenLately {
     /// Whether the last delivery was a duplicate.
     duplicate: AtomicBool,
-    /// The highest age of a duplicate, in seconds, that is not written down yet.
+    /// The highest age of a duplicate, in seconds.
     highest_age: AtomicU64,
+    /// As much of it as is written down.
+    written_age: AtomicU64,
 }
 
 /// The engine that belongs to a handler's transaction type.
@@ -170,31 +172,8 @@ impl<S: Store> Engine<S> {
         &self.inner.application
     }
 
-    /// The highest age at which a duplicate came since the last call, in seconds, of each handler that had one.
-    pub(crate) fn take_duplicate_ages(&self) -> Vec<(&'static str, u64)> {
-        let ages =
-            self.inner.seen.iter().map(|(handler, seen)| (*handler, seen.highest_age.swap(0, Ordering::Relaxed)));
-        ages.filter(|(_, age)| *age > 0).collect()
-    }
-
     pub(crate) fn statements(&self) -> &Statements {
         &self.inner.statements
-    }
-
-    /// Says again that the handlers are here, so that no node takes them for orphans.
-    pub(crate) async fn record_again(&self, conn: &mut S::Connection) -> sqlx::Result<()> {
-        record::again::<S>(conn, &self.inner.application, &self.inner.registry).await
-    }
-
-    pub(crate) fn shortened(&self) -> &[Shortened] {
-        &self.inner.shortened
-    }
-
-    /// Puts an age back that could not be written down.
-    pub(crate) fn note_duplicate_age(&self, handler: &str, secs: u64) {
-        if let Some(seen) = self.inner.seen.get(handler) {
-            seen.highest_age.fetch_max(secs, Ordering::Relaxed);
-        }
     }
 }
 
@@ -331,23 +310,22 @@ impl<S: Store> EngineBuilder<S> {
 
     pub(crate) async fn start_as(self, start: Start) -> Result<Engine<S>, Error> {
         let registry = Registry::load()?;
-        let mut conn = self.pool.acquire().await.map_err(|error| schema::connection_error::<S>(error))?;
+        let mut conn = Borrowed::from(&self.pool).await?;
         schema::check::<S>(&mut conn).await?;
         // PostgreSQL reads a lock_timeout of zero as no bound at all, and none beyond 24 days.
         let claim_wait = self.claim_wait.map(|wait| wait.clamp(Duration::from_millis(1), LONGEST_CLAIM_WAIT));
         let settings = Settings { claim_wait, isolation: self.isolation, statement_cache: self.statement_cache };
         let statements =
             S::statements(&mut conn, &settings).await.map_err(|error| schema::connection_error::<S>(error))?;
-        let shortened = match start {
-            Start::Node => record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?,
-            Start::Visitor => Vec::new(),
-        };
-        drop(conn);
+        if start == Start::Node {
+            record::handlers::<S>(&mut conn, &statements, &self.application, &registry).await?;
+        }
+        conn.give_back();
         let inner = Inner {
             connections: Connections::new(self.pool),
             seen: registry.handlers().map(|meta| (meta.name, SeenLately::default())).collect(),
             application: self.application,
-            shortened,
+            start,
             registry,
             statements,
             claim_wait: claim_wait.unwrap_or(CLAIM_WAIT),

@@ -12,13 +12,6 @@ const TRIES: u32 = 5;
 /// What was written down within this time is not written again.
 const FRESH_SECS: i64 = 3_600;
 
-/// A handler whose retention is shorter than the one that was written down before.
-#[derive(Debug)]
-pub(crate) struct Shortened {
-    pub(crate) handler: &'static str,
-    pub(crate) was_secs: i64,
-}
-
 /// Writes down every handler with its key and its retention. A key that was another one before forgets what is stored,
 /// and a shorter retention gives keys to the purge that were safe before. A database that is read-only is not written to:
 /// it cannot be purged either.
@@ -27,24 +20,49 @@ pub(super) async fn handlers<S: Store>(
     statements: &Statements,
     application: &str,
     registry: &Registry,
-) -> Result<Vec<Shortened>, Error> {
+) -> Result<(), Error> {
     if application.is_empty() || application.len() > 128 || !application.is_ascii() {
         return Err(Error::new(ErrorKind::Registry)
             .detail(format!("the application's name is 1 to 128 characters of ASCII, and not `{application}`")));
     }
+    let recorded = recorded::<S>(conn, application).await?;
+    compare(registry, &recorded);
+    write_down::<S>(conn, statements, application, registry, &recorded).await
+}
+
+/// Says once more that a node with these handlers runs. The purge of another release keeps their keys as long as they want.
+pub(super) async fn still_here<S: Store>(
+    conn: &mut S::Connection,
+    statements: &Statements,
+    application: &str,
+    registry: &Registry,
+) -> Result<(), Error> {
+    let recorded = recorded::<S>(conn, application).await?;
+    write_down::<S>(conn, statements, application, registry, &recorded).await
+}
+
+async fn recorded<S: Store>(conn: &mut S::Connection, application: &str) -> Result<Vec<RecordedRow>, Error> {
     let recorded = S::recorded(conn).await.map_err(|error| schema::connection_error::<S>(error))?;
-    let recorded: Vec<_> = recorded.into_iter().filter(|row| row.application == application).collect();
-    let shortened = compare(registry, &recorded);
+    Ok(recorded.into_iter().filter(|row| row.application == application).collect())
+}
+
+async fn write_down<S: Store>(
+    conn: &mut S::Connection,
+    statements: &Statements,
+    application: &str,
+    registry: &Registry,
+    recorded: &[RecordedRow],
+) -> Result<(), Error> {
     let mut tries = 1;
     loop {
-        let error = match write::<S>(conn, statements, application, registry, &recorded).await {
-            Ok(()) => return Ok(shortened),
+        let error = match write::<S>(conn, statements, application, registry, recorded).await {
+            Ok(()) => return Ok(()),
             Err(error) => error,
         };
         match S::fault(&error) {
             Fault::ReadOnly => {
                 telemetry::not_recorded(&error);
-                return Ok(shortened);
+                return Ok(());
             }
             Fault::Contention | Fault::LockTimeout if tries < TRIES => {
                 tokio::time::sleep(super::setback::pause(tries)).await;
@@ -55,29 +73,8 @@ pub(super) async fn handlers<S: Store>(
     }
 }
 
-/// Says again that the handlers are here, once an hour at most. What another release has written down since is left alone.
-pub(super) async fn again<S: Store>(
-    conn: &mut S::Connection,
-    application: &str,
-    registry: &Registry,
-) -> sqlx::Result<()> {
-    let recorded = S::recorded(conn).await?;
-    for row in recorded.iter().filter(|row| row.application == application && row.seen_secs_ago >= FRESH_SECS) {
-        let Some(meta) = registry.get(&row.handler) else {
-            continue;
-        };
-        let (key_text, retention_secs) = (meta.key.join(", "), meta.retention.map(seconds));
-        if row.key_text == key_text && row.retention_secs == retention_secs {
-            let handler = RecordedHandler { application, handler: meta.name, key_text: &key_text, retention_secs };
-            S::record(conn, handler).await?;
-        }
-    }
-    Ok(())
-}
-
 /// Says what is another than before.
-fn compare(registry: &Registry, recorded: &[RecordedRow]) -> Vec<Shortened> {
-    let mut shortened = Vec::new();
+fn compare(registry: &Registry, recorded: &[RecordedRow]) {
     for meta in registry.handlers() {
         let Some(before) = recorded.iter().find(|row| row.handler == meta.name) else {
             continue;
@@ -86,14 +83,12 @@ fn compare(registry: &Registry, recorded: &[RecordedRow]) -> Vec<Shortened> {
         if before.key_text != key_text {
             telemetry::key_changed(meta, &before.key_text, &key_text);
         }
-        if let (Some(was_secs), Some(secs)) = (before.retention_secs, meta.retention.map(seconds))
+        if let (Some(was_secs), Some(secs)) = (before.longest_retention_secs, meta.retention.map(seconds))
             && secs < was_secs
         {
             telemetry::retention_shortened(meta, was_secs, secs);
-            shortened.push(Shortened { handler: meta.name, was_secs });
         }
     }
-    shortened
 }
 
 /// All of them in one transaction.
@@ -110,6 +105,7 @@ async fn write<S: Store>(
         handler: meta.name,
         key_text,
         retention_secs: meta.retention.map(seconds),
+        semantics: meta.semantics.name(),
     });
     let news: Vec<_> = handlers.filter(|handler| !recorded.iter().any(|row| is_fresh(row, handler))).collect();
     if news.is_empty() {
@@ -133,6 +129,7 @@ fn is_fresh(row: &RecordedRow, handler: &RecordedHandler<'_>) -> bool {
         && row.key_text == handler.key_text
         && row.retention_secs == handler.retention_secs
         && row.seen_secs_ago < FRESH_SECS
+        && (row.longest_retention_secs > row.retention_secs || row.longest_seen_secs_ago < FRESH_SECS)
 }
 
 /// Seconds as the stores take them; a retention has at most a hundred years of them.

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 use crate::key::{Key, KeyError};
-use crate::store::{Fault, Store, schema};
+use crate::store::{Clock, Fault, Store, schema};
 use crate::telemetry;
 
 /// How far ahead of the database's clock an event may be dated. The purge keeps keys this much longer, so that an event
@@ -60,14 +60,14 @@ impl Setback {
 /// A message without a usable key never gets to the database.
 pub(super) fn refuse_key(meta: &'static HandlerMeta, error: KeyError) -> Error {
     let error = Error::new(ErrorKind::InvalidKey).source(error).at(meta, None);
-    telemetry::refused(&error);
+    telemetry::refused(meta, &error);
     error
 }
 
 /// Nor does one whose key cannot be made.
 pub(super) fn refuse_panicked_key(meta: &'static HandlerMeta, panic: &str) -> Error {
     let error = Error::new(ErrorKind::Panicked).detail(format!("while its key was made: {panic}")).at(meta, None);
-    telemetry::refused(&error);
+    telemetry::refused(meta, &error);
     error
 }
 
@@ -127,22 +127,26 @@ pub(super) fn escaped(key: KeyLeft, error: Option<sqlx::Error>) -> Setback {
     })
 }
 
-/// Refuses an event of which the database's clock says that its key may have been purged, or will be too early.
-pub(super) fn refuse_unprovable(meta: &'static HandlerMeta, key: &Key, now_micros: i64) -> Result<(), Setback> {
+/// Refuses an event of which the database's clock says that its key may have been purged, or will be too early. Whether it
+/// is too old is asked of the clock after the claim, which may have waited for the purge; whether it is from the future, of
+/// the time in the row, which the purge goes by. `docs/retention.md` has the arithmetic.
+pub(super) fn refuse_unprovable(meta: &'static HandlerMeta, key: &Key, clock: Clock) -> Result<(), Setback> {
     let (Some(occurred_at), Some(retention)) = (key.occurred_at(), meta.retention) else {
         return Ok(());
     };
-    let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(now_micros).unwrap_or(0));
-    let detail = match now.duration_since(occurred_at) {
-        Ok(age) if age > retention.as_duration() => {
-            format!("it is {} seconds old, and keys are kept for {retention}", age.as_secs())
-        }
-        Err(ahead) if ahead.duration() > CLOCK_TOLERANCE => format!(
+    let instant = |micros| UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+    let age = instant(clock.now_micros).duration_since(occurred_at).unwrap_or_default();
+    let ahead = occurred_at.duration_since(instant(clock.claimed_micros)).unwrap_or_default();
+    let detail = if age > retention.as_duration() {
+        format!("it is {} seconds old, and keys are kept for {retention}", age.as_secs())
+    } else if ahead > CLOCK_TOLERANCE {
+        format!(
             "it is dated {} seconds ahead of the database's clock; is its time in another unit, or the producer's clock \
              fast?",
-            ahead.duration().as_secs()
-        ),
-        _ => return Ok(()),
+            ahead.as_secs()
+        )
+    } else {
+        return Ok(());
     };
     Err(Setback::give_up(Error::new(ErrorKind::Expired).detail(detail)))
 }

@@ -29,7 +29,7 @@ impl<S: Store> Engine<S> {
             (None, verdict) => Err((false, verdict)),
         };
         match done {
-            Ok(committed) => self.after_commit(lease, committed, None, body).await,
+            Ok(committed) => self.after_commit(meta, lease, committed, None, body).await,
             Err((clean, verdict)) => {
                 if clean {
                     lease.end();

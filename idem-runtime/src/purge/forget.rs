@@ -4,11 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-use super::hold::connection;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
-use crate::store::{ForgetKey, ForgottenRow, NewKey, Store, schema};
+use crate::store::{Borrowed, ForgetKey, ForgottenRow, NewKey, Store, schema};
 
 /// A key that is in the table: its event was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +56,10 @@ impl From<ForgottenRow> for Forgotten {
 /// Cancel safe: it only reads.
 pub async fn find_key<S: Store>(engine: &Engine<S>, handler: &str, key: &Key) -> Result<Option<FoundKey>, Error> {
     refuse_bad_name(handler)?;
-    let mut conn = connection(engine).await?;
+    let mut conn = Borrowed::from(engine.pool()).await?;
     let sought = NewKey { handler, event_key: key.as_str(), claim: 0, fingerprint: None, timed: false };
     let row = S::find(&mut conn, engine.statements(), sought).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
     let micros = |micros: i64| Duration::from_micros(u64::try_from(micros).unwrap_or(0));
     Ok(row.map(|row| FoundKey {
         claimed_at: UNIX_EPOCH + micros(row.claimed_micros),
@@ -94,10 +94,12 @@ pub async fn forget<S: Store>(
         let detail = "a key is forgotten with a reason and an author; it was not";
         return Err(Error::new(ErrorKind::Registry).detail(detail));
     }
-    let mut conn = connection(engine).await?;
+    let mut conn = Borrowed::from(engine.pool()).await?;
     let digest = digest(key);
     let row = ForgetKey { handler, event_key: key.as_str(), digest: &digest, author, reason };
-    S::forget(&mut conn, row).await.map_err(schema::connection_error::<S>)
+    let was_there = S::forget(&mut conn, row).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
+    Ok(was_there)
 }
 
 /// When a key was forgotten on purpose, by whom and why, the last time first.
@@ -110,8 +112,9 @@ pub async fn forget<S: Store>(
 ///
 /// Cancel safe: it only reads.
 pub async fn forgotten<S: Store>(engine: &Engine<S>, handler: &str, key: &Key) -> Result<Vec<Forgotten>, Error> {
-    let mut conn = connection(engine).await?;
+    let mut conn = Borrowed::from(engine.pool()).await?;
     let rows = S::forgotten(&mut conn, handler, &digest(key)).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
     Ok(rows.into_iter().map(Forgotten::from).collect())
 }
 

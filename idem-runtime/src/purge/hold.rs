@@ -1,11 +1,11 @@
 //! Times in which nothing may be purged, for the incident in which somebody replays last week.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
+use super::pass::random_name;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
-use crate::store::{HoldRow, Store, schema};
+use crate::store::{Borrowed, HoldRow, Store, schema};
 
 /// Nothing may be purged until it expires or is released. Stored in the database, and honoured by every node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,10 +48,11 @@ pub async fn place_hold<S: Store>(
         let detail = "a hold has a reason, an author and a length of at least a second; none was placed";
         return Err(Error::new(ErrorKind::Registry).detail(detail));
     }
-    let id = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let id = random_name();
     let secs = i64::try_from(length.as_secs()).unwrap_or(i64::MAX).min(100 * 366 * 86_400);
-    let mut conn = connection(engine).await?;
-    S::place_hold(&mut conn, &id, reason, author, secs).await.map_err(|error| schema::connection_error::<S>(error))?;
+    let mut conn = Borrowed::from(engine.pool()).await?;
+    S::place_hold(&mut conn, &id, reason, author, secs).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
     Ok(Hold { id, reason: reason.to_owned(), author: author.to_owned(), expires_in: length })
 }
 
@@ -65,8 +66,10 @@ pub async fn place_hold<S: Store>(
 ///
 /// Dropped before its end, the hold is released or it is not; [`holds`] tells.
 pub async fn release_hold<S: Store>(engine: &Engine<S>, id: &str, author: &str) -> Result<bool, Error> {
-    let mut conn = connection(engine).await?;
-    S::release_hold(&mut conn, id, author).await.map_err(|error| schema::connection_error::<S>(error))
+    let mut conn = Borrowed::from(engine.pool()).await?;
+    let was_in_force = S::release_hold(&mut conn, id, author).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
+    Ok(was_in_force)
 }
 
 /// The holds that are in force, the oldest first.
@@ -79,12 +82,8 @@ pub async fn release_hold<S: Store>(engine: &Engine<S>, id: &str, author: &str) 
 ///
 /// Cancel safe: it only reads.
 pub async fn holds<S: Store>(engine: &Engine<S>) -> Result<Vec<Hold>, Error> {
-    let mut conn = connection(engine).await?;
-    let rows = S::holds(&mut conn).await.map_err(|error| schema::connection_error::<S>(error))?;
+    let mut conn = Borrowed::from(engine.pool()).await?;
+    let rows = S::holds(&mut conn).await.map_err(schema::connection_error::<S>)?;
+    conn.give_back();
     Ok(rows.into_iter().map(Hold::from).collect())
-}
-
-/// A connection of the engine's pool.
-pub(super) async fn connection<S: Store>(engine: &Engine<S>) -> Result<sqlx::pool::PoolConnection<S>, Error> {
-    engine.pool().acquire().await.map_err(|error| schema::connection_error::<S>(error))
 }

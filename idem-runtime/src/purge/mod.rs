@@ -1,29 +1,27 @@
 //! Deletes keys once they are older than their handler's retention.
 
+mod figures;
 mod forget;
 mod hold;
 mod pace;
 mod pass;
+mod run;
+pub(crate) mod target;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use crate::error::{Error, ErrorKind};
-use crate::store::{Store, schema};
-use crate::telemetry;
+use crate::error::Error;
+use crate::store::Store;
 
+pub use figures::{HandlerFigures, Orphan, figures, orphans};
 pub use forget::{Forgotten, FoundKey, find_key, forget, forgotten};
 pub use hold::{Hold, holds, place_hold, release_hold};
-pub use pass::{Pass, Purged, Stopped};
+pub use pass::{Exposed, Pass, Purged, Stopped};
+pub use run::Purging;
 
 use pass::Way;
 
@@ -41,9 +39,6 @@ const START_HOLD: Duration = Duration::from_secs(900);
 
 /// The longest wait for consumers that have to catch up.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
-
-/// How often consumers are asked whether they have caught up.
-const ASK: Duration = Duration::from_secs(5);
 
 /// Says whether the consumers have caught up with their brokers.
 type CaughtUp = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
@@ -105,9 +100,10 @@ impl<S: Store> Purger<S> {
         self
     }
 
-    /// The least pause between two batches. Default: 10 milliseconds. It is longer after a batch that took longer.
+    /// The least pause between two batches. Default: 10 milliseconds; at most 10 seconds. It is longer after a batch that
+    /// took longer.
     pub fn pause(mut self, pause: Duration) -> Self {
-        self.pause = pause;
+        self.pause = pause.min(pace::LONGEST_PAUSE);
         self
     }
 
@@ -149,22 +145,22 @@ impl<S: Store> Purger<S> {
     ///
     /// Outside of a Tokio runtime.
     pub fn spawn(self) -> Purging {
-        let stop = Arc::new(Stop::default());
-        let task = tokio::spawn(self.run(Arc::clone(&stop)));
-        Purging { stop, task: Some(task) }
+        run::spawn(self)
     }
 
     /// Makes one pass now, whatever the start hold. Holds are honoured.
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](ErrorKind::Unavailable) or [`Database`](ErrorKind::Database) when the pass could not be made. One
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Database`](crate::ErrorKind::Database) when the pass could not be made. One
     /// handler whose keys cannot be purged is in [`Pass::failures`], and does not keep the others from it.
     ///
     /// # Cancel safety
     ///
     /// Cancel safe: what was deleted was old enough. Other nodes wait for a minute before they purge.
     pub async fn pass(&self) -> Result<Pass, Error> {
+        self.engine.still_here().await?;
+        self.engine.flush_ages().await?;
         self.pass_until(&|| false).await
     }
 
@@ -172,7 +168,7 @@ impl<S: Store> Purger<S> {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](ErrorKind::Unavailable) or [`Database`](ErrorKind::Database) when the keys could not be counted.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Database`](crate::ErrorKind::Database) when the keys could not be counted.
     ///
     /// # Cancel safety
     ///
@@ -182,75 +178,9 @@ impl<S: Store> Purger<S> {
     }
 
     async fn pass_until(&self, is_told_to_stop: &(dyn Fn() -> bool + Send + Sync)) -> Result<Pass, Error> {
-        self.write_down_ages().await;
         let (batch, pause, only, after_batch) = (self.batch, self.pause, self.only.as_deref(), &*self.after_batch);
         let way = Way { batch, pause, only, after_batch, is_told_to_stop };
         pass::run(&self.engine, &way).await
-    }
-
-    /// Writes down that the handlers are here, and at which age duplicates came: evidence for a longer or a shorter
-    /// retention. What cannot be written now is kept for the next time.
-    async fn write_down_ages(&self) {
-        let Ok(mut conn) = hold::connection(&self.engine).await else {
-            return;
-        };
-        // Failing, it is tried again with the next pass.
-        drop(self.engine.record_again(&mut conn).await);
-        for (handler, secs) in self.engine.take_duplicate_ages() {
-            let age = i64::try_from(secs).unwrap_or(i64::MAX);
-            if S::raise_duplicate_age(&mut conn, self.engine.application(), handler, age).await.is_err() {
-                self.engine.note_duplicate_age(handler, secs);
-            }
-        }
-    }
-
-    async fn run(self, stop: Arc<Stop>) {
-        let random = RandomState::new().build_hasher().finish();
-        let mut next = pace::stagger(self.interval, random);
-        let (mut failures, mut may_begin) = (0_u32, false);
-        while !stop.within(next).await {
-            if !may_begin {
-                may_begin = self.may_begin().await;
-                if !may_begin {
-                    next = ASK.min(self.interval);
-                    continue;
-                }
-            }
-            next = self.interval;
-            let pass = AssertUnwindSafe(self.pass_until(&|| stop.is_told())).catch_unwind().await;
-            let failed = match pass {
-                Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(error),
-                Err(_) => Some(Error::new(ErrorKind::Panicked).detail("the purge itself; please report it")),
-            };
-            failures = failed.as_ref().map_or(0, |_| failures.saturating_add(1));
-            if let Some(error) = failed {
-                telemetry::pass_failed(failures, &error);
-            }
-        }
-    }
-
-    /// Whether the wait after a start is over. Without an answer from the database it is not.
-    async fn may_begin(&self) -> bool {
-        let waited = async {
-            let mut conn = hold::connection(&self.engine).await?;
-            S::waiting_secs(&mut conn).await.map_err(|error| schema::connection_error::<S>(error))
-        };
-        let waited = match waited.await {
-            Ok(secs) => Duration::from_secs(u64::try_from(secs).unwrap_or(0)),
-            Err(error) => {
-                telemetry::pass_failed(1, &error);
-                return false;
-            }
-        };
-        if waited >= self.start_hold {
-            return true;
-        }
-        telemetry::waiting(waited, self.start_hold);
-        match &self.caught_up {
-            Some(caught_up) => caught_up().await,
-            None => false,
-        }
     }
 }
 
@@ -261,57 +191,5 @@ impl<S: Store> std::fmt::Debug for Purger<S> {
             .field("batch", &self.batch)
             .field("start_hold", &self.start_hold)
             .finish_non_exhaustive()
-    }
-}
-
-/// Purges in the background, until it is dropped or told to stop.
-#[derive(Debug)]
-#[must_use = "dropping it ends the purge"]
-pub struct Purging {
-    stop: Arc<Stop>,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Purging {
-    /// Ends the purge after the batch that runs, and waits for that.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped before its end, the purge ends all the same.
-    pub async fn stop(mut self) {
-        self.stop.tell();
-        if let Some(task) = self.task.take() {
-            // A task that panicked or was cancelled has ended.
-            drop(task.await);
-        }
-    }
-}
-
-impl Drop for Purging {
-    fn drop(&mut self) {
-        self.stop.tell();
-    }
-}
-
-#[derive(Debug, Default)]
-struct Stop {
-    told: AtomicBool,
-    wake: Notify,
-}
-
-impl Stop {
-    fn tell(&self) {
-        self.told.store(true, Ordering::SeqCst);
-        self.wake.notify_one();
-    }
-
-    fn is_told(&self) -> bool {
-        self.told.load(Ordering::SeqCst)
-    }
-
-    /// Whether it is told to stop within this time.
-    async fn within(&self, time: Duration) -> bool {
-        let told = tokio::time::timeout(time, self.wake.notified()).await.is_ok();
-        told || self.is_told()
     }
 }

@@ -5,6 +5,12 @@ use std::time::Duration;
 /// The least that a statement deletes at once, however contended the table is.
 const SMALLEST: u32 = 50;
 
+/// A batch that takes as long holds its locks for too long: the next one is half as large.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// The longest pause: well below the lease, which is renewed between two batches.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// How often a batch that met a lock is tried again before its handler is left for the next pass.
 const TRIES: u32 = 5;
 
@@ -27,11 +33,16 @@ impl Pace {
     }
 
     /// The pause after a batch that took so long: as long again, so that the purge takes at most half of what one
-    /// connection can do, and never less than the configured one.
+    /// connection can do, and never less than the configured one. After one that took less than half a second the next
+    /// may be larger again.
     pub(super) fn after_batch(&mut self, took: Duration) -> Duration {
         self.setbacks = 0;
-        self.batch = self.batch.saturating_mul(2).min(self.largest);
-        self.pause.max(took)
+        if took < SLOW {
+            self.batch = self.batch.saturating_mul(2).min(self.largest);
+        } else {
+            self.batch = (self.batch / 2).max(SMALLEST.min(self.largest));
+        }
+        self.pause.max(took).min(LONGEST_PAUSE)
     }
 
     /// The pause after a batch that met a lock: longer each time, and the next batch is half as large. `None` when it is
@@ -40,7 +51,7 @@ impl Pace {
         self.setbacks += 1;
         self.batch = (self.batch / 2).max(SMALLEST.min(self.largest));
         let pause = self.pause.max(Duration::from_millis(50)).saturating_mul(2_u32.saturating_pow(self.setbacks));
-        (self.setbacks < TRIES).then_some(pause)
+        (self.setbacks < TRIES).then_some(pause.min(LONGEST_PAUSE))
     }
 }
 
@@ -61,8 +72,10 @@ mod tests {
         let pauses: Vec<_> = std::iter::from_fn(|| pace.after_setback()).map(|pause| pause.as_millis()).collect();
         assert_eq!((pauses, pace.batch()), (vec![100, 200, 400, 800], 50));
         assert_eq!(pace.after_batch(Duration::from_millis(1)), Duration::from_millis(10));
-        assert_eq!(pace.after_batch(Duration::from_secs(1)), Duration::from_secs(1));
-        assert_eq!(pace.batch(), 200);
+        assert_eq!((pace.after_batch(Duration::from_millis(400)), pace.batch()), (Duration::from_millis(400), 200));
+        assert_eq!((pace.after_batch(Duration::from_secs(1)), pace.batch()), (Duration::from_secs(1), 100));
+        assert_eq!(pace.after_batch(Duration::from_secs(35)), LONGEST_PAUSE);
+        assert_eq!(pace.batch(), 50);
         assert!(pace.after_setback().is_some());
     }
 

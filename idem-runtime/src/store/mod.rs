@@ -2,6 +2,7 @@
 //!
 //! One file per store, in the same order: the statements, then one function per method of [`Store`].
 
+mod borrowed;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -18,6 +19,7 @@ use sqlx::migrate::{Migrate, Migrator};
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, SqlStr, Transaction};
 
+pub(crate) use borrowed::Borrowed;
 pub(crate) use upkeep::Upkeep;
 pub(crate) use upkeep::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow};
 
@@ -70,10 +72,20 @@ pub struct NewKey<'a> {
 #[derive(Debug)]
 #[doc(hidden)] // Not public API: the seam between engine and store.
 pub enum Claimed {
-    /// The key is new. Holds the database's clock in microseconds since 1970, if it was asked for.
-    New { now_micros: Option<i64> },
+    /// The key is new. Holds what the database's clock said, if it was asked for.
+    New { clock: Option<Clock> },
     /// The key is there already, committed.
     Taken,
+}
+
+/// What the database's clock said around a claim, in microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)] // Not public API: the seam between engine and store.
+pub struct Clock {
+    /// What stands in the row, and what the purge will go by.
+    pub claimed_micros: i64,
+    /// After the row was in: a claim may have waited in between.
+    pub now_micros: i64,
 }
 
 /// A committed row.

@@ -10,7 +10,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, MySql, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    CLAIM_WAIT, Claimed, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
+    CLAIM_WAIT, Claimed, Clock, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
     driver_fault, schema,
 };
 
@@ -18,13 +18,17 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/mysql/0001_keys.sql")),
     ("retention", include_str!("../../migrations/mysql/0002_retention.sql")),
     ("forgotten", include_str!("../../migrations/mysql/0003_forgotten.sql")),
+    ("rollout", include_str!("../../migrations/mysql/0004_rollout.sql")),
 ];
 
 /// The mark of our transaction is a savepoint: it vanishes with the transaction, whoever ends it, and releasing one that
 /// is not there is an error, which keeps the `COMMIT` behind it from running.
 const PROVE_AND_COMMIT: &str = "RELEASE SAVEPOINT idem_transaction_mark; COMMIT";
 
-const NOW_MICROS: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+const CLOCK: &str = "\
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', claimed_at), \
+           TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) \
+    FROM idem_key WHERE handler = ? AND event_key = ?";
 
 const FIND: &str = "\
     SELECT claim, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', claimed_at) AS claimed_micros, \
@@ -125,10 +129,16 @@ impl Store for MySql {
             match inserted {
                 // MySQL has no RETURNING, so the clock is a round trip of its own; only `occurred_at` asks for it.
                 Ok(_) if new.timed => {
-                    let now_micros = sqlx::query_scalar(NOW_MICROS).fetch_one(conn).await?;
-                    Ok(Claimed::New { now_micros })
+                    let row = sqlx::query(CLOCK)
+                        .bind(new.handler)
+                        .bind(new.event_key.as_bytes())
+                        .persistent(statements.persistent)
+                        .fetch_one(conn)
+                        .await?;
+                    let clock = Clock { claimed_micros: row.try_get(0)?, now_micros: row.try_get(1)? };
+                    Ok(Claimed::New { clock: Some(clock) })
                 }
-                Ok(_) => Ok(Claimed::New { now_micros: None }),
+                Ok(_) => Ok(Claimed::New { clock: None }),
                 Err(error) if number(&error) == Some(ER_DUP_ENTRY) => Ok(Claimed::Taken),
                 Err(error) => Err(error),
             }

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    CLAIM_WAIT, Claimed, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
+    CLAIM_WAIT, Claimed, Clock, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
     driver_fault, schema,
 };
 
@@ -18,6 +18,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/postgres/0001_keys.sql")),
     ("retention", include_str!("../../migrations/postgres/0002_retention.sql")),
     ("forgotten", include_str!("../../migrations/postgres/0003_forgotten.sql")),
+    ("rollout", include_str!("../../migrations/postgres/0004_rollout.sql")),
 ];
 
 /// The mark of our transaction is a cursor: it vanishes with the transaction, whoever ends it, and closing one that is not
@@ -30,6 +31,8 @@ const PROVE_AND_COMMIT: &str = "CLOSE idem_transaction_mark; COMMIT AND CHAIN";
 
 /// The clock in microseconds since 1970. A double holds those exactly until the year 2255.
 const NOW_MICROS: &str = "(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
+
+const CLAIMED_MICROS: &str = "(date_part('epoch', claimed_at) * 1000000)::bigint";
 
 const FIND: &str = "\
     SELECT claim, (date_part('epoch', claimed_at) * 1000000)::bigint AS claimed_micros, \
@@ -119,7 +122,7 @@ impl Store for Postgres {
                 begin: begin_sql(settings, &bound.begin),
                 begin_unkeyed: begin_sql(settings, ""),
                 claim: claim_sql(&[&bound.returning]),
-                claim_timed: claim_sql(&[NOW_MICROS, &bound.returning]),
+                claim_timed: claim_sql(&[CLAIMED_MICROS, NOW_MICROS, &bound.returning]),
                 persistent: settings.statement_cache,
             })
         })
@@ -144,13 +147,16 @@ impl Store for Postgres {
                 .persistent(statements.persistent);
             if new.timed {
                 return Ok(match insert.fetch_optional(conn).await? {
-                    Some(row) => Claimed::New { now_micros: row.try_get(0)? },
+                    Some(row) => {
+                        let clock = Clock { claimed_micros: row.try_get(0)?, now_micros: row.try_get(1)? };
+                        Claimed::New { clock: Some(clock) }
+                    }
                     None => Claimed::Taken,
                 });
             }
             Ok(match insert.execute(conn).await?.rows_affected() {
                 0 => Claimed::Taken,
-                _ => Claimed::New { now_micros: None },
+                _ => Claimed::New { clock: None },
             })
         })
     }

@@ -6,12 +6,15 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr, SqlStr, Sqlite, Transaction};
 
-use super::{Claimed, CommitError, Fault, Health, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema};
+use super::{
+    Claimed, Clock, CommitError, Fault, Health, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+};
 
 const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../migrations/sqlite/0001_keys.sql")),
     ("retention", include_str!("../../migrations/sqlite/0002_retention.sql")),
     ("forgotten", include_str!("../../migrations/sqlite/0003_forgotten.sql")),
+    ("rollout", include_str!("../../migrations/sqlite/0004_rollout.sql")),
 ];
 
 /// IMMEDIATE, since a transaction that turns writer later fails as busy at once. The savepoint is the mark of our
@@ -86,7 +89,11 @@ impl Store for Sqlite {
                 .fetch_optional(conn)
                 .await?;
             Ok(match row {
-                Some(row) => Claimed::New { now_micros: row.try_get(0)? },
+                // A statement has one time, from its first step to its last.
+                Some(row) => {
+                    let now_micros = row.try_get(0)?;
+                    Claimed::New { clock: Some(Clock { claimed_micros: now_micros, now_micros }) }
+                }
                 None => Claimed::Taken,
             })
         })

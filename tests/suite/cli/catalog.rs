@@ -27,6 +27,24 @@ fn every_form_is_printed_and_written() {
     assert!(!db.file().exists());
 }
 
+#[tokio::test]
+async fn figures_are_what_the_database_says_and_are_not_committed() {
+    let db = Db::migrated();
+    for number in 0..3 {
+        db.key("credit-account", &format!("1/s:{number}"), 36 * 86_400).await;
+    }
+    db.key("credit-account", "1/s:new", 60).await;
+    let json = db.run(&["catalog", "--figures", "--json"]).exits(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let figures = json["figures"].as_array().unwrap();
+    let credit = figures.iter().find(|figures| figures["handler"] == "credit-account").unwrap();
+    assert_eq!((&credit["rows"], &credit["keys_per_day"]), (&4.into(), &1.0.into()), "{credit}");
+    let lag = credit["purge_lag_secs"].as_i64().unwrap();
+    assert!((86_400 - 300..86_400 - 240).contains(&lag), "{credit}");
+    db.run(&["catalog", "--figures", "--output", "handlers.md"]).exits(2).complains("has no figures");
+    db.run(&["catalog", "--figures", "--check", "handlers.md"]).exits(2);
+}
+
 #[test]
 fn drift_is_1_and_a_forgotten_key_is_not_overwritten() {
     let db = Db::empty();

@@ -125,7 +125,8 @@ impl Db {
     /// What a node recorded of a handler when it started, two days ago.
     async fn recorded(&self, application: &str, handler: &str, key: &str, retention_secs: i64, highest_age_secs: i64) {
         let sql = format!(
-            "INSERT INTO idem_handler VALUES ('{application}', '{handler}', '{key}', {retention_secs}, \
+            "INSERT INTO idem_handler (application, handler, key_text, retention_secs, first_seen_at, last_seen_at, \
+             highest_duplicate_age_secs) VALUES ('{application}', '{handler}', '{key}', {retention_secs}, \
              (unixepoch() - 2 * 86400) * 1000, (unixepoch() - 2 * 86400) * 1000, {highest_age_secs})"
         );
         self.execute(&sql).await;

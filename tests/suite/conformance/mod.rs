@@ -18,6 +18,7 @@ mod processes;
 mod purge;
 mod races;
 mod results;
+mod rounds;
 mod start;
 
 pub(crate) use keyless::{Ping, natural, ping};
@@ -118,7 +119,7 @@ for_each_store! {
     purge:
         only_keys_past_their_own_retention_go
         retention_is_that_of_whoever_wants_the_key_longest
-        a_shorter_retention_is_loud
+        a_shorter_retention_waits_for_the_old_nodes_and_is_loud
         a_changed_key_is_an_error_in_the_log
         a_hold_keeps_every_node_from_purging
         one_node_purges_at_a_time
@@ -127,6 +128,14 @@ for_each_store! {
         the_highest_age_of_a_duplicate_is_kept
         the_longest_retention_works
         a_pass_that_fails_is_no_end;
+    rounds:
+        two_nodes_purge_while_handlers_insert
+        deliveries_get_the_only_connection_between_batches
+        a_hold_ends_the_pass_that_runs
+        the_wait_begins_anew_after_a_time_without_nodes
+        a_round_that_panics_or_fails_is_no_end
+        a_handler_that_cannot_be_purged_keeps_no_other_from_it
+        figures_say_what_is_there;
     start:
         missing_tables_say_what_to_run
         newer_tables_are_refused

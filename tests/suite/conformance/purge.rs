@@ -12,8 +12,8 @@ use tracing::Level;
 
 use super::results::ship;
 
-const HOUR: i64 = 3_600;
-const DAY: i64 = 24 * HOUR;
+pub(super) const HOUR: i64 = 3_600;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// How much longer than the retention a key is kept, so that an event from a fast clock is not accepted again.
 const TOLERANCE: i64 = 300;
@@ -44,12 +44,12 @@ pub(super) async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, 
     .await;
 }
 
-async fn kept<S: TestStore>(db: &Db<S>, handler: &str) -> i64 {
+pub(super) async fn kept<S: TestStore>(db: &Db<S>, handler: &str) -> i64 {
     db.number(&format!("SELECT count(*) FROM idem_key WHERE handler = '{handler}'")).await
 }
 
 /// What an application's node wrote down when it started.
-async fn recorded<S: TestStore>(db: &Db<S>, application: &str, handler: &str, retention_secs: i64) {
+pub(super) async fn recorded<S: TestStore>(db: &Db<S>, application: &str, handler: &str, retention_secs: i64) {
     let now = ago::<S>(0);
     db.run(&format!(
         "INSERT INTO idem_handler (application, handler, key_text, retention_secs, first_seen_at, last_seen_at) \
@@ -58,11 +58,11 @@ async fn recorded<S: TestStore>(db: &Db<S>, application: &str, handler: &str, re
     .await;
 }
 
-fn purger<S: TestStore>(engine: &Engine<S>) -> Purger<S> {
+pub(super) fn purger<S: TestStore>(engine: &Engine<S>) -> Purger<S> {
     Purger::new(engine).pause(Duration::ZERO).interval(Duration::from_secs(1))
 }
 
-fn purged(pass: &Pass, handler: &str) -> u64 {
+pub(super) fn purged(pass: &Pass, handler: &str) -> u64 {
     assert!(pass.stopped.is_none() && pass.failures.is_empty(), "{pass:?}");
     pass.handlers.iter().find(|purged| purged.handler == handler).unwrap().purged
 }
@@ -120,30 +120,36 @@ pub(super) async fn retention_is_that_of_whoever_wants_the_key_longest<S: TestSt
     );
     assert_eq!((kept(&db, "gone").await, kept(&db, "foreign").await, kept(&db, "perform").await), (4, 7, 6));
     assert!(logs.up_to(Level::WARN).iter().any(|line| line.contains("handler=\"gone\"") && line.contains("purged=3")));
-
-    // A node of another release, with a longer retention, has started since.
-    db.run(&format!(
-        "UPDATE idem_handler SET retention_secs = {} WHERE application = 'default' AND handler = 'tests.greedy'",
-        9 * DAY
-    ))
-    .await;
-    keys(&db, "tests.greedy", 5, 3 * DAY).await;
-    assert_eq!(purged(&purger(&engine).pass().await.unwrap(), "tests.greedy"), 0);
 }
 
-/// A shorter retention, by mistake perhaps, says how many keys it gives away before they go.
-pub(super) async fn a_shorter_retention_is_loud<S: TestStore>(db: Arc<Db<S>>) {
+/// A rolling deploy: as long as a node of the release with the longer retention may still run, it gets its way, and the
+/// dry run says what is to come. A day after it last said so, the number is in the log before they go, and only once.
+pub(super) async fn a_shorter_retention_waits_for_the_old_nodes_and_is_loud<S: TestStore>(db: Arc<Db<S>>) {
     recorded(&db, "default", "perform", 30 * DAY).await;
     keys(&db, "perform", 42, 10 * DAY).await;
+    let engine = db.engine(1).await;
+    for pass in [purger(&engine).dry_run().await.unwrap(), purger(&engine).pass().await.unwrap()] {
+        assert_eq!(purged(&pass, "perform"), 0);
+        let exposed = pass.handlers.iter().find(|it| it.handler == "perform").unwrap().exposed.unwrap();
+        let days = |length: Duration| length.as_secs() / DAY.unsigned_abs();
+        assert_eq!((days(exposed.was), days(exposed.is), exposed.keys), (30, 7, 42));
+        assert!(exposed.goes_in > Duration::from_secs(23 * 3_600), "{exposed:?}");
+    }
+    assert_eq!(kept(&db, "perform").await, 42);
+
+    // Restarts change nothing of that.
+    drop(db.engine(1).await);
+    db.run(&format!("UPDATE idem_handler SET longest_seen_at = {}", ago::<S>(DAY + 60))).await;
     let (logs, _guard) = Logs::capture();
     let engine = db.engine(1).await;
     assert_eq!(purged(&purger(&engine).dry_run().await.unwrap(), "perform"), 42);
+    assert_eq!(logs.up_to(Level::WARN).iter().filter(|line| line.contains("keys=42")).count(), 0);
     assert_eq!(purged(&purger(&engine).pass().await.unwrap(), "perform"), 42);
     let warnings = logs.up_to(Level::WARN);
-    assert!(
-        warnings.iter().any(|line| line.contains("shorter than before") && line.contains("keys=42")),
-        "{warnings:#?}"
-    );
+    let told = ["handler=\"perform\"", "shorter than before", "was=2592000s", "is=604800s", "keys=42", "goes_in=0ns"];
+    assert!(warnings.iter().any(|line| told.iter().all(|part| line.contains(part))), "{warnings:#?}");
+    let pass = purger(&engine).pass().await.unwrap();
+    assert!(pass.handlers.iter().all(|handler| handler.exposed.is_none()), "{pass:?}");
 }
 
 /// Another key under the same name forgets what is stored, and the start says so.
@@ -223,7 +229,7 @@ pub(super) async fn nothing_is_purged_right_after_a_start<S: TestStore>(db: Arc<
 }
 
 /// The purge says nothing when it is done, so the judge is asked.
-async fn until_none<S: TestStore>(db: &Db<S>, count: &str) {
+pub(super) async fn until_none<S: TestStore>(db: &Db<S>, count: &str) {
     let none = async {
         while db.number(count).await > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;

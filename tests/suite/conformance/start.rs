@@ -41,7 +41,7 @@ pub(super) async fn newer_tables_are_refused<S: TestStore>(db: Arc<Db<S>>) {
     // Older: the version table is there, but no migration was.
     db.run("DELETE FROM idem_schema").await;
     let error = Engine::start(pool).await.unwrap_err();
-    assert!(error.to_string().contains("version 3 is needed"), "{error}");
+    assert!(error.to_string().contains("version 4 is needed"), "{error}");
 }
 
 pub(super) async fn migrating_twice_at_once_is_fine<S: TestStore>(db: Arc<Db<S>>) {
