@@ -32,7 +32,7 @@ const INTERVAL: Duration = Duration::from_secs(600);
 const BATCH: u32 = 1_000;
 
 /// The least pause between two batches.
-const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long after a start nothing is purged, if nobody says when the consumers have caught up.
 const START_HOLD: Duration = Duration::from_secs(900);
@@ -100,7 +100,7 @@ impl<S: Store> Purger<S> {
         self
     }
 
-    /// The least pause between two batches. Default: 10 milliseconds; at most 10 seconds. It is longer after a batch that
+    /// The least pause between two batches. Default: 20 milliseconds; at most 10 seconds. It is longer after a batch that
     /// took longer.
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause.min(pace::LONGEST_PAUSE);
