@@ -178,6 +178,13 @@ pub enum ErrorKind {
     Registry,
     /// The database refused a statement of the engine's, for a reason that has no kind of its own.
     Database,
+    /// The message's body is not what its handler takes.
+    Malformed,
+    /// The broker cannot be reached.
+    BrokerUnavailable,
+    /// The broker, or what a consumer is told about it, must be changed by somebody: a setting that would acknowledge early,
+    /// a queue that is not there, a missing permission.
+    BrokerRefused,
 }
 
 impl Error {
@@ -237,7 +244,7 @@ impl ErrorKind {
     #[must_use]
     pub const fn settle(self) -> Settle {
         match self {
-            Self::InvalidKey | Self::Mismatch | Self::Expired | Self::Replay => Settle::DeadLetter,
+            Self::InvalidKey | Self::Mismatch | Self::Expired | Self::Replay | Self::Malformed => Settle::DeadLetter,
             Self::Lost => Settle::Ack,
             _ => Settle::Retry,
         }
@@ -303,6 +310,15 @@ impl ErrorKind {
             Self::Database => {
                 ("the database refused a statement of the engine's", "nothing was stored; retry the delivery")
             }
+            Self::Malformed => (
+                "the message cannot be decoded",
+                "nothing was stored; dead-letter it, and compare what the producer sends with the handler's message type",
+            ),
+            Self::BrokerUnavailable => (
+                "the broker cannot be reached",
+                "nothing was received and nothing is lost; start again once it answers",
+            ),
+            Self::BrokerRefused => ("the consumer cannot work with the broker as it is set up", "nothing was received"),
         }
     }
 }

@@ -5,6 +5,7 @@
     allow(dead_code, unused_imports, unused_macros)
 )]
 
+mod adapter;
 #[cfg(feature = "catalog")]
 mod catalog;
 #[cfg(feature = "cli")]
@@ -27,6 +28,10 @@ mod tx;
 #[doc(hidden)]
 pub mod __private;
 
+pub use adapter::{
+    Adapter, AdapterError, Connected, Consumer, Consuming, DatabaseQueue, DatabaseReceipt, DeadLetter, Delivery,
+    Horizon, Incoming, Lag, Retries, RetryPolicy, Route, Settlement, route,
+};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

@@ -31,6 +31,9 @@ mod names {
     pub(super) const LAG: &str = "idem_purge_lag_seconds";
     pub(super) const ORPHANS: &str = "idem_orphans";
     pub(super) const HOLDS: &str = "idem_holds";
+    pub(super) const SETTLED: &str = "idem_settled_total";
+    pub(super) const CONSUMER_LAG: &str = "idem_consumer_lag";
+    pub(super) const CONSUMER_LAG_AGE: &str = "idem_consumer_lag_age_seconds";
 }
 
 /// One delivery, from taking a connection, if its handler has one, to its end.
@@ -86,6 +89,9 @@ fn kind_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Schema => "Schema",
         ErrorKind::Registry => "Registry",
         ErrorKind::Database => "Database",
+        ErrorKind::Malformed => "Malformed",
+        ErrorKind::BrokerUnavailable => "BrokerUnavailable",
+        ErrorKind::BrokerRefused => "BrokerRefused",
     }
 }
 
@@ -236,3 +242,6 @@ pub(crate) fn pass_failed(failures: u32, error: &Error) {
 pub(crate) fn waiting(waited: Duration, longest: Duration) {
     debug!(target: "idem", ?waited, ?longest, "the purge waits until the consumers have caught up");
 }
+
+mod consumer;
+pub(crate) use consumer::*;

@@ -30,12 +30,13 @@ use crate::tx::TxParam;
 use lease::Connections;
 
 pub use at_most_once::run_at_most_once;
+pub(crate) use body::panic_text;
 pub use body::{Attempt, Plan, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use record::seconds;
-pub(crate) use setback::{CLOCK_TOLERANCE, Stop};
+pub(crate) use setback::{CLOCK_TOLERANCE, Stop, pause};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);

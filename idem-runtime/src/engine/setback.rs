@@ -73,7 +73,7 @@ pub(super) fn refuse_panicked_key(meta: &'static HandlerMeta, panic: &str) -> Er
 
 /// The pause after a run that met contention: growing, and different for each, so that those who collided once do not
 /// collide again.
-pub(super) fn pause(run: u32) -> Duration {
+pub(crate) fn pause(run: u32) -> Duration {
     let longest = (LONGEST_PAUSE / 16 * 2_u32.saturating_pow(run - 1)).min(LONGEST_PAUSE);
     let random = RandomState::new().build_hasher().finish();
     let nanos = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);

@@ -7,6 +7,7 @@ mod borrowed;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod queue;
 pub(crate) mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -20,6 +21,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Database, SqlStr, Transaction};
 
 pub(crate) use borrowed::Borrowed;
+pub(crate) use queue::{Held, Queue, QueuedRow};
 pub(crate) use upkeep::Upkeep;
 pub(crate) use upkeep::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow};
 
@@ -163,7 +165,7 @@ mod sealed {
     label = "not a database that keys can be kept in",
     note = "the stores are features of idem-runtime: `sqlite` (on by default), `postgres`, `mysql`"
 )]
-pub trait Store: Upkeep + Database<Connection: Migrate> + sealed::Sealed {
+pub trait Store: Upkeep + Queue + Database<Connection: Migrate> + sealed::Sealed {
     /// Asks the database what the statements need to know, and puts them together.
     #[doc(hidden)]
     fn statements<'a>(

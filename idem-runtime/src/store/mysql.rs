@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("retention", include_str!("../../migrations/mysql/0002_retention.sql")),
     ("forgotten", include_str!("../../migrations/mysql/0003_forgotten.sql")),
     ("rollout", include_str!("../../migrations/mysql/0004_rollout.sql")),
+    ("queue", include_str!("../../migrations/mysql/0005_queue.sql")),
 ];
 
 /// The mark of our transaction is a savepoint: it vanishes with the transaction, whoever ends it, and releasing one that

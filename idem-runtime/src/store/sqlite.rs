@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("retention", include_str!("../../migrations/sqlite/0002_retention.sql")),
     ("forgotten", include_str!("../../migrations/sqlite/0003_forgotten.sql")),
     ("rollout", include_str!("../../migrations/sqlite/0004_rollout.sql")),
+    ("queue", include_str!("../../migrations/sqlite/0005_queue.sql")),
 ];
 
 /// IMMEDIATE, since a transaction that turns writer later fails as busy at once. The savepoint is the mark of our

@@ -49,3 +49,16 @@ pub(crate) fn orphans(count: u32) {
 pub(crate) fn holds(count: u32) {
     gauge!(names::HOLDS).set(f64::from(count));
 }
+
+pub(crate) fn settled(broker: &'static str, how: &'static str) {
+    counter!(names::SETTLED, "broker" => broker, "settlement" => how).increment(1);
+}
+
+pub(crate) fn consumer_lag(broker: &'static str, source: &str, messages: u64, oldest: Option<Duration>) {
+    let source = source.to_owned();
+    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and exact up to 2^53")]
+    gauge!(names::CONSUMER_LAG, "broker" => broker, "source" => source.clone()).set(messages as f64);
+    if let Some(oldest) = oldest {
+        gauge!(names::CONSUMER_LAG_AGE, "broker" => broker, "source" => source).set(oldest.as_secs_f64());
+    }
+}

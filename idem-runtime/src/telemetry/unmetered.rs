@@ -19,3 +19,5 @@ pub(crate) fn passed(_: Duration) {}
 pub(crate) fn lag(_: &str, _: Duration) {}
 pub(crate) fn orphans(_: u32) {}
 pub(crate) fn holds(_: u32) {}
+pub(crate) fn settled(_: &'static str, _: &'static str) {}
+pub(crate) fn consumer_lag(_: &'static str, _: &str, _: u64, _: Option<Duration>) {}
