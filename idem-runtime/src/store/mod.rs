@@ -111,6 +111,8 @@ pub struct Health {
     pub isolation: String,
     /// The indexes of `idem_key`: whether they are unique, and their columns in order, with commas between them.
     pub indexes: Vec<(bool, String)>,
+    /// Whether the server cleans up behind deleted rows of `idem_key` by itself; `None` where every server does.
+    pub autovacuum: Option<bool>,
 }
 
 /// The isolation level of a delivery's transaction.

@@ -259,6 +259,7 @@ impl Store for MySql {
                 version: row.try_get(0)?,
                 now_micros: row.try_get(1)?,
                 isolation: isolation.to_lowercase().replace('-', " "),
+                autovacuum: None,
                 indexes: indexes.collect::<sqlx::Result<_>>()?,
             })
         })

@@ -54,7 +54,10 @@ const TABLE_EXISTS: &str = "SELECT to_regclass('idem_schema') IS NOT NULL";
 const HEALTH: &str = "\
     SELECT 'PostgreSQL ' || current_setting('server_version'), \
            (date_part('epoch', clock_timestamp()) * 1000000)::bigint, \
-           replace(current_setting('default_transaction_isolation'), 'uncommitted', 'committed')";
+           replace(current_setting('default_transaction_isolation'), 'uncommitted', 'committed'), \
+           current_setting('autovacuum')::boolean AND NOT EXISTS ( \
+               SELECT FROM pg_class, unnest(reloptions) AS option \
+               WHERE pg_class.oid = to_regclass('idem_key') AND option ~* '^autovacuum_enabled=(false|off|no|0)$')";
 
 /// An index that is not valid, as a `CREATE INDEX CONCURRENTLY` leaves it that failed, is none.
 const INDEXES: &str = "\
@@ -263,6 +266,7 @@ impl Store for Postgres {
                 version: row.try_get(0)?,
                 now_micros: row.try_get(1)?,
                 isolation: row.try_get(2)?,
+                autovacuum: Some(row.try_get(3)?),
                 indexes: indexes.collect::<sqlx::Result<_>>()?,
             })
         })

@@ -212,6 +212,7 @@ impl Store for Sqlite {
                 version: row.try_get(0)?,
                 now_micros: row.try_get(1)?,
                 isolation: row.try_get(2)?,
+                autovacuum: None,
                 indexes: indexes.collect::<sqlx::Result<_>>()?,
             })
         })

@@ -25,7 +25,7 @@ pub(super) async fn missing_tables_say_what_to_run<S: TestStore>(db: Arc<Db<S>>)
 }
 
 async fn drop_tables<S: TestStore>(db: &Db<S>) {
-    for table in ["idem_key", "idem_handler", "idem_lease", "idem_hold", "idem_forgotten", "idem_schema"] {
+    for table in ["idem_key", "idem_handler", "idem_lease", "idem_hold", "idem_forgotten", "idem_queue", "idem_schema"] {
         db.run(&format!("DROP TABLE {table}")).await;
     }
 }
@@ -41,7 +41,7 @@ pub(super) async fn newer_tables_are_refused<S: TestStore>(db: Arc<Db<S>>) {
     // Older: the version table is there, but no migration was.
     db.run("DELETE FROM idem_schema").await;
     let error = Engine::start(pool).await.unwrap_err();
-    assert!(error.to_string().contains("version 4 is needed"), "{error}");
+    assert!(error.to_string().contains("version 5 is needed"), "{error}");
 }
 
 pub(super) async fn migrating_twice_at_once_is_fine<S: TestStore>(db: Arc<Db<S>>) {

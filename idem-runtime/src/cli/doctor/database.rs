@@ -67,6 +67,22 @@ pub(super) fn isolation(level: &str) -> Option<Finding> {
     })
 }
 
+/// Measured: without it the table and its indexes grow by what a retention's worth of events takes, once per retention.
+pub(super) fn autovacuum(is_on: Option<bool>) -> Option<Finding> {
+    if is_on != Some(false) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Warning,
+        check: "autovacuum",
+        handler: None,
+        what: "autovacuum is off, for the server or for the table `idem_key`".to_owned(),
+        means: "the purge deletes keys, but their room is never used again: the table and its indexes grow without end, and \
+                slow the consumers down",
+        action: "turn `autovacuum` on, or run `VACUUM idem_key` at least once per retention".to_owned(),
+    })
+}
+
 pub(super) fn indexes(health: &Health) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !health.indexes.iter().any(|(unique, columns)| *unique && columns == "handler,event_key") {

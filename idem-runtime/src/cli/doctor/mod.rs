@@ -59,6 +59,7 @@ pub(super) async fn run<S: Store>(target: Target<S>) -> Result<Diagnosis, Stop> 
     findings.extend(database::skew(here, health.now_micros));
     findings.extend(database::isolation(&health.isolation));
     findings.extend(database::indexes(&health));
+    findings.extend(database::autovacuum(health.autovacuum));
     findings.extend(recorded::handlers::<S>(&mut conn, target.application(), &registry).await?);
     Ok(Diagnosis::of(Some(health), findings))
 }
