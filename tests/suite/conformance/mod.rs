@@ -10,6 +10,7 @@
 
 mod claim;
 mod commit;
+mod consumer;
 mod escape;
 mod keyless;
 mod keys;
@@ -136,6 +137,17 @@ for_each_store! {
         a_round_that_panics_or_fails_is_no_end
         a_handler_that_cannot_be_purged_keeps_no_other_from_it
         figures_say_what_is_there;
+    consumer:
+        every_event_is_applied_once_and_the_queue_is_empty
+        two_consumers_share_a_queue
+        what_never_succeeds_waits_for_a_human_with_its_reason
+        all_handlers_of_a_message_are_done_before_the_ack
+        at_most_once_is_acknowledged_before_it_runs
+        a_handler_slower_than_the_lease_keeps_its_message
+        what_does_not_end_in_time_is_rolled_back_and_given_back
+        a_message_in_a_transaction_is_there_with_its_commit
+        a_database_in_trouble_costs_no_attempts
+        a_consumer_that_cannot_work_says_so_at_its_start;
     start:
         missing_tables_say_what_to_run
         newer_tables_are_refused

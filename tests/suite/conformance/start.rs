@@ -25,7 +25,8 @@ pub(super) async fn missing_tables_say_what_to_run<S: TestStore>(db: Arc<Db<S>>)
 }
 
 async fn drop_tables<S: TestStore>(db: &Db<S>) {
-    for table in ["idem_key", "idem_handler", "idem_lease", "idem_hold", "idem_forgotten", "idem_queue", "idem_schema"] {
+    for table in ["idem_key", "idem_handler", "idem_lease", "idem_hold", "idem_forgotten", "idem_queue", "idem_schema"]
+    {
         db.run(&format!("DROP TABLE {table}")).await;
     }
 }

@@ -214,13 +214,16 @@ impl<S: Store, A: Adapter> Shared<S, A> {
         if lease == 0 {
             return work.await;
         }
-        let third = Duration::from_millis((lease / 3).max(1));
-        let mut work = std::pin::pin!(work);
-        loop {
-            match tokio::time::timeout(third, &mut work).await {
-                Ok(done) => return done,
-                Err(_) => self.extend(&delivery.receipt).await,
+        // Beside the work and not in between: on SQLite the extension waits for the handler's transaction.
+        let extending = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis((lease / 3).max(1))).await;
+                self.extend(&delivery.receipt).await;
             }
+        };
+        tokio::select! {
+            done = work => done,
+            never = extending => never,
         }
     }
 
