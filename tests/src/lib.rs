@@ -19,6 +19,8 @@ pub use stores::{TestStore, without_server};
 /// The Rust blocks of the documentation are compiled and run. The README's are the runtime crate's own.
 #[cfg(doctest)]
 mod docs {
+    #[doc = include_str!("../../docs/adapters.md")]
+    mod adapters {}
     #[doc = include_str!("../../docs/ARCHITECTURE.md")]
     mod architecture {}
     #[doc = include_str!("../../docs/catalog.md")]
