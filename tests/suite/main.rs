@@ -7,6 +7,7 @@
 mod catalog;
 mod cli;
 mod conformance;
+mod consume;
 mod derived_parts;
 mod example;
 mod fidelity;
