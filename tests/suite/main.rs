@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 #![allow(missing_docs, reason = "test names say what they test")]
 
+mod adapter;
 mod catalog;
 mod cli;
 mod conformance;

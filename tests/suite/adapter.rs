@@ -1,0 +1,262 @@
+//! The consumer's loop over a broker that does what the test says.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use idem_runtime::{
+    Adapter, AdapterError, Connected, Consumer, Consuming, Delivery, Engine, Error, ErrorKind, Lag, Retries,
+    RetryPolicy, Route, Settlement,
+};
+use idem_tests::{Consumes, Db, Gate, Wire};
+use sqlx::Sqlite;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+type Received = Result<Vec<Delivery<u32>>, AdapterError>;
+
+/// The broker's end of the test.
+struct Script {
+    deliveries: UnboundedSender<Received>,
+    /// The number of each delivery, and what it was settled with.
+    settled: UnboundedReceiver<(u32, Settlement)>,
+    connected: UnboundedReceiver<bool>,
+    answers: Arc<Answers>,
+    gate: Arc<Gate>,
+}
+
+/// What the broker answers, in order; when there is nothing more, everything works.
+#[derive(Default)]
+struct Answers {
+    connect: Mutex<VecDeque<AdapterError>>,
+    settle: Mutex<VecDeque<AdapterError>>,
+    horizon: Mutex<Option<Duration>>,
+}
+
+struct Scripted<const IN_PROCESS: bool> {
+    deliveries: tokio::sync::Mutex<UnboundedReceiver<Received>>,
+    settled: UnboundedSender<(u32, Settlement)>,
+    connected: UnboundedSender<bool>,
+    answers: Arc<Answers>,
+}
+
+impl<const IN_PROCESS: bool> Adapter for Scripted<IN_PROCESS> {
+    type Receipt = u32;
+    const BROKER: &'static str = "scripted";
+    const RETRIES: Retries = if IN_PROCESS { Retries::InProcess } else { Retries::ByBroker };
+
+    fn source(&self) -> String {
+        "script".to_owned()
+    }
+
+    async fn connect(&self) -> Result<Connected, AdapterError> {
+        let answer = self.answers.connect.lock().unwrap().pop_front();
+        _ = self.connected.send(answer.is_none());
+        let connected = Connected::new().lease(Duration::from_secs(60));
+        match (answer, *self.answers.horizon.lock().unwrap()) {
+            (Some(error), _) => Err(error),
+            (None, Some(horizon)) => Ok(connected.horizon(horizon, "its message-ttl")),
+            (None, None) => Ok(connected),
+        }
+    }
+
+    async fn receive(&self, _: usize) -> Received {
+        match self.deliveries.lock().await.recv().await {
+            Some(received) => received,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn settle(&self, delivery: &Delivery<u32>, settlement: &Settlement) -> Result<(), AdapterError> {
+        drop(self.settled.send((delivery.receipt, settlement.clone())));
+        self.answers.settle.lock().unwrap().pop_front().map_or(Ok(()), Err)
+    }
+
+    async fn extend(&self, _: &u32) -> Result<(), AdapterError> {
+        Ok(())
+    }
+
+    async fn lag(&self) -> Result<Option<Lag>, AdapterError> {
+        Ok(None)
+    }
+}
+
+impl Script {
+    fn new<const IN_PROCESS: bool>() -> (Self, Scripted<IN_PROCESS>) {
+        let (deliveries, received) = unbounded_channel();
+        let (settling, settled) = unbounded_channel();
+        let (connecting, connected) = unbounded_channel();
+        let answers = Arc::<Answers>::default();
+        let script = Self { deliveries, settled, connected, answers: Arc::clone(&answers), gate: Arc::default() };
+        let deliveries = tokio::sync::Mutex::new(received);
+        (script, Scripted { deliveries, settled: settling, connected: connecting, answers })
+    }
+
+    async fn start<const IN_PROCESS: bool>(
+        &self,
+        engine: &Engine<Sqlite>,
+        adapter: Scripted<IN_PROCESS>,
+        configure: impl FnOnce(Consumer<Sqlite, Scripted<IN_PROCESS>>) -> Consumer<Sqlite, Scripted<IN_PROCESS>>,
+    ) -> Result<Consuming, Error> {
+        let quick = RetryPolicy::default().attempts(3).first(Duration::from_millis(2));
+        let consumer = Consumer::new(engine, adapter).retry(quick).concurrency(4);
+        let route = Route::<Sqlite, <Sqlite as Consumes>::Apply>::with_state(Arc::clone(&self.gate));
+        configure(consumer.route(route)).start().await
+    }
+
+    fn deliver(&self, deliveries: impl IntoIterator<Item = Delivery<u32>>) {
+        self.deliveries.send(Ok(deliveries.into_iter().collect())).unwrap();
+    }
+
+    async fn settled(&mut self) -> (u32, Settlement) {
+        tokio::time::timeout(Duration::from_secs(20), self.settled.recv()).await.unwrap().unwrap()
+    }
+}
+
+fn delivery(number: u32, message: &Wire) -> Delivery<u32> {
+    Delivery::new(message.message(), 1, number)
+}
+
+#[tokio::test]
+async fn what_has_an_order_keeps_it_and_holds_nothing_else_up() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        // The first fails twice, and waits in between.
+        script.deliver([
+            delivery(1, &Wire::failing("first", 2)).in_order(7),
+            delivery(2, &Wire::new("second")).in_order(7),
+            delivery(3, &Wire::new("third")).in_order(7),
+            delivery(4, &Wire::new("other")).in_order(8),
+        ]);
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            let (number, settlement) = script.settled().await;
+            assert_eq!(settlement, Settlement::Ack);
+            order.push(number);
+        }
+        order.retain(|number| *number != 4);
+        assert_eq!(order, [1, 2, 3]);
+        assert_eq!((script.gate.runs("first"), script.gate.runs("second")), (3, 1));
+        consuming.stop().await;
+        assert_eq!(db.number("SELECT count(*) FROM effect").await, 4);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stop_gives_back_what_waits_behind_another_one() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        script
+            .deliver([delivery(1, &Wire::waiting("first")).in_order(7), delivery(2, &Wire::new("second")).in_order(7)]);
+        script.gate.reached.acquire().await.unwrap().forget();
+        assert_eq!(consuming.in_flight(), 2);
+        let stopping = tokio::spawn(consuming.stop());
+        assert_eq!(script.settled().await, (2, Settlement::Release { after: Duration::ZERO }));
+        script.gate.open.add_permits(1);
+        assert_eq!(script.settled().await, (1, Settlement::Ack));
+        stopping.await.unwrap();
+        assert_eq!((db.effects("first").await, db.effects("second").await), (1, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn retries_in_process_end_in_one_settlement() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        script.deliver([delivery(1, &Wire::failing("poison", 9))]);
+        let (number, settlement) = script.settled().await;
+        let Settlement::DeadLetter { reason } = settlement else { panic!("{settlement:?}") };
+        assert_eq!((number, script.gate.runs("poison")), (1, 3));
+        assert!(reason.contains("given up after 3 attempts"), "{reason}");
+        // Counted by the broker before: one attempt is left.
+        script.deliver([Delivery::new(Wire::failing("old", 9).message(), 3, 2)]);
+        assert!(matches!(script.settled().await, (2, Settlement::DeadLetter { .. })));
+        assert_eq!(script.gate.runs("old"), 1);
+        consuming.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_broker_that_goes_away_is_tried_until_it_is_back() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<false>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        assert!(script.connected.recv().await.unwrap());
+        for _ in 0..6 {
+            script.answers.connect.lock().unwrap().push_back(AdapterError::unreachable("nobody there"));
+        }
+        // Whatever it says: once it has started, a consumer does not end by itself.
+        script.answers.connect.lock().unwrap().push_back(AdapterError::refused("the queue is gone"));
+        script.deliveries.send(Err(AdapterError::unreachable("the connection was reset"))).unwrap();
+        for _ in 0..7 {
+            assert!(!script.connected.recv().await.unwrap());
+        }
+        assert!(script.connected.recv().await.unwrap());
+        script.deliver([delivery(1, &Wire::new("after"))]);
+        assert_eq!(script.settled().await, (1, Settlement::Ack));
+        consuming.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_broker_does_not_hear_is_said_again_and_then_left_to_it() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<false>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        let answer = |error| script.answers.settle.lock().unwrap().push_back(error);
+        answer(AdapterError::unreachable("a moment, please"));
+        script.deliver([delivery(1, &Wire::new("one"))]);
+        assert_eq!([script.settled().await, script.settled().await], [(1, Settlement::Ack), (1, Settlement::Ack)]);
+
+        // Not ours any more: saying it again helps nobody.
+        script.answers.settle.lock().unwrap().push_back(AdapterError::stale("the lease ended"));
+        script.deliver([delivery(2, &Wire::new("two"))]);
+        assert_eq!(script.settled().await, (2, Settlement::Ack));
+
+        // No place for dead letters: kept back, and not at once again.
+        script.answers.settle.lock().unwrap().push_back(AdapterError::refused("there is no dead-letter queue"));
+        script.deliver([delivery(3, &Wire::new(""))]);
+        assert!(matches!(script.settled().await, (3, Settlement::DeadLetter { .. })));
+        let (3, Settlement::Retry { after }) = script.settled().await else { panic!("kept back") };
+        assert!(after >= Duration::from_secs(10), "{after:?}");
+
+        script.deliver([delivery(4, &Wire::new("four"))]);
+        assert_eq!(script.settled().await, (4, Settlement::Ack));
+        consuming.stop().await;
+        assert!(script.settled.try_recv().is_err());
+    })
+    .await;
+}
+
+/// [B39] `tests.apply` keeps its keys for seven days, and declares a redelivery of one.
+#[tokio::test]
+async fn a_redelivery_that_outlives_the_declaration_is_named_at_the_start() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(4).await;
+        for (days, is_refused) in [(1, false), (2, true), (14, true)] {
+            let (script, adapter) = Script::new::<false>();
+            *script.answers.horizon.lock().unwrap() = Some(Duration::from_secs(days * 86_400));
+            let started = script.start(&engine, adapter, Consumer::strict).await;
+            assert_eq!(started.is_err(), is_refused, "{days} days");
+            if let Err(error) = started {
+                assert_eq!(error.kind(), ErrorKind::BrokerRefused);
+                let (text, horizon) =
+                    (error.to_string(), format!("after {} seconds, by its message-ttl", days * 86_400));
+                for part in ["tests.apply.sqlite", "keeps its keys for 7d", "86400 seconds", &horizon] {
+                    assert!(text.contains(part), "{text}");
+                }
+            }
+            // Not strict: it is a warning.
+            let (script, adapter) = Script::new::<false>();
+            *script.answers.horizon.lock().unwrap() = Some(Duration::from_secs(days * 86_400));
+            script.start(&engine, adapter, |consumer| consumer).await.unwrap().stop().await;
+        }
+    })
+    .await;
+}
