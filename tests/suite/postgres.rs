@@ -7,7 +7,7 @@ use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::{PgConnection, Postgres};
 use tokio::task::JoinSet;
 
-use crate::conformance::{natural, points, reached};
+use crate::conformance::{keys_of_two_handlers, natural, points, purged, purger, reached, until_none};
 
 async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
     if !idem_tests::without_server("postgres") {
@@ -191,6 +191,29 @@ async fn a_session_with_a_lock_timeout_bounds_the_claim() {
         assert_eq!(ended.expect("it is bounded by less than the default"), Delivered::Refused(ErrorKind::Busy));
         go_on.add_permits(1);
         assert_eq!(first.await.unwrap(), Delivered::Applied);
+    })
+    .await;
+}
+
+/// [B37] A live row that was read by a scan, or through an index and not deleted, is one that a bad plan looked at.
+#[tokio::test]
+async fn a_purge_reads_through_the_index_by_age_the_rows_that_it_deletes() {
+    test(async |db| {
+        let expired = keys_of_two_handlers(&db).await;
+        db.run("ANALYZE idem_key").await;
+        let engine = db.engine(1).await;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(engine.pool()).await.unwrap();
+        let pass = purger(&engine).pass().await.unwrap();
+        assert_eq!((purged(&pass, "perform"), purged(&pass, "tests.greedy")), (expired, expired));
+        engine.pool().close().await;
+        // A session hands in what it counted before it is gone.
+        until_none(&db, &format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}")).await;
+        let through = "FROM pg_stat_user_indexes WHERE schemaname = current_schema() AND indexrelname";
+        let by_age = db.number(&format!("SELECT idx_tup_fetch {through} = 'idem_key_age'")).await;
+        let by_key = db.number(&format!("SELECT idx_scan {through} = 'idem_key_pkey'")).await;
+        let scanned = "FROM pg_stat_user_tables WHERE schemaname = current_schema() AND relname = 'idem_key'";
+        let scanned = db.number(&format!("SELECT seq_tup_read {scanned}")).await;
+        assert_eq!((by_age, by_key, scanned), (i64::try_from(pass.purged()).unwrap(), 0, 0));
     })
     .await;
 }

@@ -22,6 +22,7 @@ mod rounds;
 mod start;
 
 pub(crate) use keyless::{Ping, natural, ping};
+pub(crate) use purge::{keys_of_two_handlers, purged, purger, until_none};
 pub(crate) use races::{points, reached};
 
 /// One test per exercise, each on a database of its own.
