@@ -13,6 +13,7 @@ mod commit;
 mod escape;
 mod keyless;
 mod keys;
+mod lease;
 mod lifecycle;
 mod processes;
 mod purge;
@@ -22,6 +23,7 @@ mod rounds;
 mod start;
 
 pub(crate) use keyless::{Ping, natural, ping};
+pub(crate) use lease::jump;
 pub(crate) use purge::{keys_of_two_handlers, purged, purger, until_none};
 pub(crate) use races::{points, reached};
 
@@ -137,6 +139,9 @@ for_each_store! {
         a_round_that_panics_or_fails_is_no_end
         a_handler_that_cannot_be_purged_keeps_no_other_from_it
         figures_say_what_is_there;
+    lease:
+        a_pass_ends_soon_after_another_node_took_its_lease
+        a_pass_renews_its_lease_while_it_runs;
     start:
         missing_tables_say_what_to_run
         newer_tables_are_refused
