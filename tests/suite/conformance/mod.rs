@@ -133,6 +133,7 @@ for_each_store! {
         a_pass_that_fails_is_no_end;
     rounds:
         two_nodes_purge_while_handlers_insert
+        deliveries_beside_a_purge_are_nearly_as_fast_as_alone
         deliveries_get_the_only_connection_between_batches
         a_hold_ends_the_pass_that_runs
         the_wait_begins_anew_after_a_time_without_nodes
