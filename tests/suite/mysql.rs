@@ -7,7 +7,7 @@ use idem_tests::{Db, Delivered, Message, Step, deliver, perform};
 use sqlx::{MySql, MySqlConnection};
 use tokio::task::JoinSet;
 
-use crate::conformance::{points, reached};
+use crate::conformance::{keys_of_two_handlers, points, purged, purger, reached};
 
 async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<MySql>>)) {
     if !idem_tests::without_server("mysql") {
@@ -105,6 +105,31 @@ async fn the_handler_keeps_its_lock_wait_and_gets_the_isolation() {
             let seen = reads_twice(&engine, id, &db).await.unwrap().into_value().unwrap();
             assert_eq!(seen, (42, repeatable), "{isolation:?}");
         }
+    })
+    .await;
+}
+
+/// How many rows the pool's only session has read, by how it came to them.
+async fn rows_read(pool: &sqlx::MySqlPool) -> Vec<(String, u64)> {
+    let status = "SHOW SESSION STATUS LIKE 'Handler_read%'";
+    let rows: Vec<(String, String)> = sqlx::query_as(status).fetch_all(pool).await.unwrap();
+    rows.into_iter().map(|(name, count)| (name, count.parse().unwrap())).collect()
+}
+
+/// [B37] A batch of another plan reads all keys of its handler, or of the table.
+#[tokio::test]
+async fn a_purge_reads_through_an_index_the_rows_that_it_deletes() {
+    test(async |db| {
+        let expired = keys_of_two_handlers(&db).await;
+        db.run("ANALYZE TABLE idem_key").await;
+        let engine = db.engine(1).await;
+        let before = rows_read(engine.pool()).await;
+        let pass = purger(&engine).pass().await.unwrap();
+        assert_eq!((purged(&pass, "perform"), purged(&pass, "tests.greedy")), (expired, expired));
+        let after = rows_read(engine.pool()).await;
+        let read =
+            |(name, count): &(String, u64)| count - before.iter().find(|(it, _)| it == name).map_or(0, |it| it.1);
+        assert!(after.iter().all(|count| read(count) < 2 * pass.purged()), "{before:?}, {after:?}");
     })
     .await;
 }

@@ -7,7 +7,7 @@ use idem_tests::{Db, Delivered, Logs, Message, Step, deliver, perform};
 use sqlx::{PgConnection, Postgres};
 use tokio::task::JoinSet;
 
-use crate::conformance::{natural, points, reached};
+use crate::conformance::{jump, keys_of_two_handlers, natural, points, purged, purger, reached, until_none};
 
 async fn test(test: impl AsyncFnOnce(std::sync::Arc<Db<Postgres>>)) {
     if !idem_tests::without_server("postgres") {
@@ -191,6 +191,60 @@ async fn a_session_with_a_lock_timeout_bounds_the_claim() {
         assert_eq!(ended.expect("it is bounded by less than the default"), Delivered::Refused(ErrorKind::Busy));
         go_on.add_permits(1);
         assert_eq!(first.await.unwrap(), Delivered::Applied);
+    })
+    .await;
+}
+
+/// [B37] A live row that was read by a scan, or through an index and not deleted, is one that a bad plan looked at.
+#[tokio::test]
+async fn a_purge_reads_through_the_index_by_age_the_rows_that_it_deletes() {
+    test(async |db| {
+        let expired = keys_of_two_handlers(&db).await;
+        db.run("ANALYZE idem_key").await;
+        let engine = db.engine(1).await;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(engine.pool()).await.unwrap();
+        let pass = purger(&engine).pass().await.unwrap();
+        assert_eq!((purged(&pass, "perform"), purged(&pass, "tests.greedy")), (expired, expired));
+        engine.pool().close().await;
+        // A session hands in what it counted before it is gone.
+        until_none(&db, &format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}")).await;
+        let through = "FROM pg_stat_user_indexes WHERE schemaname = current_schema() AND indexrelname";
+        let by_age = db.number(&format!("SELECT idx_tup_fetch {through} = 'idem_key_age'")).await;
+        let by_key = db.number(&format!("SELECT idx_scan {through} = 'idem_key_pkey'")).await;
+        let scanned = "FROM pg_stat_user_tables WHERE schemaname = current_schema() AND relname = 'idem_key'";
+        let scanned = db.number(&format!("SELECT seq_tup_read {scanned}")).await;
+        assert_eq!((by_age, by_key, scanned), (i64::try_from(pass.purged()).unwrap(), 0, 0));
+    })
+    .await;
+}
+
+/// A lease lasts from when it was asked for, not from when the answer came: here twenty seconds later, after which it is
+/// renewed before anything is deleted.
+#[tokio::test]
+async fn a_pass_counts_its_lease_from_when_it_asked_for_it() {
+    test(async |db| {
+        db.run(
+            "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN INSERT INTO effect (note) VALUES ('taken'); RETURN NULL; END $$; \
+             CREATE TRIGGER note AFTER UPDATE ON idem_lease FOR EACH ROW \
+             WHEN (new.until_at > now() + interval '30 seconds') EXECUTE FUNCTION note()",
+        )
+        .await;
+        let (engine, other) = (db.engine(1).await, db.pool(1).await);
+        let mut lock = other.begin().await.unwrap();
+        sqlx::query("SELECT * FROM idem_lease FOR UPDATE").fetch_one(&mut *lock).await.unwrap();
+        let answer = async {
+            let waiting =
+                "FROM pg_stat_activity WHERE application_name = current_schema() AND wait_event_type = 'Lock'";
+            until_none(&db, &format!("SELECT 1 - count(*) {waiting}")).await;
+            jump(Duration::from_secs(20)).await;
+            lock.rollback().await.unwrap();
+        };
+        let purger = purger(&engine);
+        let (pass, ()) = tokio::join!(purger.pass(), answer);
+        assert_eq!(pass.unwrap().stopped, None);
+        assert_eq!(db.effects("taken").await, 2);
+        other.close().await;
     })
     .await;
 }

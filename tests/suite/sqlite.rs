@@ -1,5 +1,7 @@
 //! What only SQLite does.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use idem_runtime::{Engine, ErrorKind, idempotent, migrate};
@@ -7,6 +9,8 @@ use idem_tests::{Db, Delivered, Message, Step, deliver};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{Sqlite, SqliteConnection};
 use tokio::task::JoinSet;
+
+use crate::conformance::{keys_of_two_handlers, purger};
 
 /// Reads before it writes: a deferred transaction would fail as busy here.
 #[idempotent(key(id), retention = "1d", name = "tests.reads_first")]
@@ -175,6 +179,33 @@ async fn a_panic_beside_the_body_is_a_panicked_delivery() {
         assert_eq!(unstorable(&engine, "e2").await.unwrap_err().kind(), Some(ErrorKind::Panicked));
         assert_eq!(deliver(&engine, &Message::new("e3", [Step::Effect("e3")])).await, Delivered::Applied);
         assert_eq!((db.effects("e2").await, db.effects("e3").await, db.keys().await), (0, 1, 1));
+    })
+    .await;
+}
+
+/// [B37] What a purge costs, in steps of SQLite's machine, with the index by age and without.
+#[tokio::test]
+async fn a_purge_goes_through_the_index_by_age() {
+    Db::<Sqlite>::test(async |db| {
+        let engine = db.engine(1).await;
+        let steps = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&steps);
+        let mut conn = engine.pool().acquire().await.unwrap();
+        conn.lock_handle().await.unwrap().set_progress_handler(100, move || {
+            count.fetch_add(100, Ordering::Relaxed);
+            true
+        });
+        drop(conn);
+        let mut cost = Vec::new();
+        for prepare in ["ANALYZE", "DROP INDEX idem_key_age"] {
+            db.run("DELETE FROM idem_key").await;
+            let expired = keys_of_two_handlers(&db).await;
+            db.run(prepare).await;
+            let before = steps.load(Ordering::Relaxed);
+            assert_eq!(purger(&engine).batch_size(100).pass().await.unwrap().purged(), 2 * expired);
+            cost.push((steps.load(Ordering::Relaxed) - before) / (2 * expired));
+        }
+        assert!(cost[1] > 5 * cost[0], "{cost:?} steps for a key, with the index and without");
     })
     .await;
 }

@@ -260,7 +260,7 @@ async fn settle<S: Store>(engine: &Engine<S>, target: &Target) -> Result<(), Err
 struct Right<'a, S: Store> {
     engine: &'a Engine<S>,
     holder: String,
-    /// When it was taken or renewed last.
+    /// When it was asked for last, if it was given: it may have begun long before the answer came.
     taken: Option<Instant>,
 }
 
@@ -284,8 +284,9 @@ impl<S: Store> Right<'_, S> {
         if self.taken.is_some_and(|taken| monotonic().saturating_duration_since(taken) < RENEW_AFTER) {
             return Ok(None);
         }
+        let asked = monotonic();
         if S::take_lease(conn, &self.holder, LEASE_SECS).await? {
-            self.taken = Some(monotonic());
+            self.taken = Some(asked);
             return Ok(None);
         }
         self.taken = None;

@@ -14,6 +14,7 @@ mod consumer;
 mod escape;
 mod keyless;
 mod keys;
+mod lease;
 mod lifecycle;
 mod processes;
 mod purge;
@@ -23,6 +24,8 @@ mod rounds;
 mod start;
 
 pub(crate) use keyless::{Ping, natural, ping};
+pub(crate) use lease::jump;
+pub(crate) use purge::{keys_of_two_handlers, purged, purger, until_none};
 pub(crate) use races::{points, reached};
 
 /// One test per exercise, each on a database of its own.
@@ -131,12 +134,16 @@ for_each_store! {
         a_pass_that_fails_is_no_end;
     rounds:
         two_nodes_purge_while_handlers_insert
+        deliveries_beside_a_purge_are_nearly_as_fast_as_alone
         deliveries_get_the_only_connection_between_batches
         a_hold_ends_the_pass_that_runs
         the_wait_begins_anew_after_a_time_without_nodes
         a_round_that_panics_or_fails_is_no_end
         a_handler_that_cannot_be_purged_keeps_no_other_from_it
         figures_say_what_is_there;
+    lease:
+        a_pass_ends_soon_after_another_node_took_its_lease
+        a_pass_renews_its_lease_while_it_runs;
     consumer:
         every_event_is_applied_once_and_the_queue_is_empty
         two_consumers_share_a_queue

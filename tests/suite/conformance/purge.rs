@@ -13,7 +13,7 @@ use tracing::Level;
 use super::results::ship;
 
 pub(super) const HOUR: i64 = 3_600;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// How much longer than the retention a key is kept, so that an event from a fast clock is not accepted again.
 const TOLERANCE: i64 = 300;
@@ -28,7 +28,7 @@ pub(super) fn ago<S: TestStore>(secs: i64) -> String {
 }
 
 /// Writes keys of this age beside the library.
-pub(super) async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, secs: i64) {
+pub(crate) async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, secs: i64) {
     let digits = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect::<Vec<_>>().join(" UNION ALL ");
     let number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d";
     let text = match S::NAME {
@@ -42,6 +42,15 @@ pub(super) async fn keys<S: TestStore>(db: &Db<S>, handler: &str, count: usize, 
          FROM ({digits}) a, ({digits}) b, ({digits}) c, ({digits}) e WHERE {number} < {count}"
     ))
     .await;
+}
+
+/// [B37] 20,000 keys of two handlers, half of them past their retention; says how many of each handler.
+pub(crate) async fn keys_of_two_handlers<S: TestStore>(db: &Db<S>) -> u64 {
+    for (handler, retention) in [("perform", 7 * DAY), ("tests.greedy", DAY)] {
+        keys(db, handler, 5_000, retention + HOUR).await;
+        keys(db, handler, 5_000, HOUR).await;
+    }
+    5_000
 }
 
 pub(super) async fn kept<S: TestStore>(db: &Db<S>, handler: &str) -> i64 {
@@ -58,11 +67,11 @@ pub(super) async fn recorded<S: TestStore>(db: &Db<S>, application: &str, handle
     .await;
 }
 
-pub(super) fn purger<S: TestStore>(engine: &Engine<S>) -> Purger<S> {
+pub(crate) fn purger<S: TestStore>(engine: &Engine<S>) -> Purger<S> {
     Purger::new(engine).pause(Duration::ZERO).interval(Duration::from_secs(1))
 }
 
-pub(super) fn purged(pass: &Pass, handler: &str) -> u64 {
+pub(crate) fn purged(pass: &Pass, handler: &str) -> u64 {
     assert!(pass.stopped.is_none() && pass.failures.is_empty(), "{pass:?}");
     pass.handlers.iter().find(|purged| purged.handler == handler).unwrap().purged
 }
@@ -229,7 +238,7 @@ pub(super) async fn nothing_is_purged_right_after_a_start<S: TestStore>(db: Arc<
 }
 
 /// The purge says nothing when it is done, so the judge is asked.
-pub(super) async fn until_none<S: TestStore>(db: &Db<S>, count: &str) {
+pub(crate) async fn until_none<S: TestStore>(db: &Db<S>, count: &str) {
     let none = async {
         while db.number(count).await > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;

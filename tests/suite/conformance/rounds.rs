@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use idem_runtime::{Stopped, figures, orphans, place_hold};
+use idem_runtime::{Engine, Purger, Stopped, figures, orphans, place_hold};
 use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver};
 use tokio::sync::Semaphore;
 
@@ -46,6 +46,61 @@ pub(super) async fn two_nodes_purge_while_handlers_insert<S: TestStore>(db: Arc<
     let (one, other, ()) = tokio::join!(one, other, deliveries);
     assert_eq!((one + other, kept(&db, "perform").await), (20_000, 600));
     assert_eq!(largest.load(Ordering::SeqCst), 1_000);
+}
+
+/// How long the handler's new events take, one after the other, as long as the test wants more.
+#[allow(clippy::disallowed_methods, reason = "the judge has a clock of its own")]
+async fn latencies<S: TestStore>(
+    consumer: &Engine<S>,
+    number: &mut u32,
+    wants_more: impl Fn(usize) -> bool,
+) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    while wants_more(latencies.len()) {
+        *number += 1;
+        let msg = Message::new(format!("e{number}"), [Step::Effect("e")]);
+        let started = Instant::now();
+        assert_eq!(deliver(consumer, &msg).await, Delivered::Applied);
+        latencies.push(started.elapsed());
+        // What a broker takes. On SQLite, who leaves no gap keeps the purge from writing for seconds.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    latencies
+}
+
+fn median(mut of: Vec<Duration>) -> Duration {
+    of.sort_unstable();
+    of[of.len() / 2]
+}
+
+/// [B37] Deliveries beside the purge of 20,000 keys, as it is by default, and alone. What else the machine does can spoil
+/// a measurement, but not three.
+pub(super) async fn deliveries_beside_a_purge_are_nearly_as_fast_as_alone<S: TestStore>(db: Arc<Db<S>>) {
+    let (node, consumer) = (db.engine(2).await, db.engine(1).await);
+    keys(&db, "perform", 10_000, DAY).await;
+    let (mut number, mut measured) = (0, Vec::new());
+    while measured.len() < 3 {
+        let alone = latencies(&consumer, &mut number, |done| done < 100).await;
+        let mut beside = Vec::new();
+        // A pass is over too soon for so many where each of them takes four milliseconds.
+        for _ in 0..4 {
+            keys(&db, "perform", 10_000, 9 * DAY).await;
+            keys(&db, "perform", 10_000, 8 * DAY).await;
+            let purger = Purger::new(&node);
+            let pass = tokio::spawn(async move { purger.pass().await.unwrap() });
+            beside.extend(latencies(&consumer, &mut number, |_| !pass.is_finished()).await);
+            assert_eq!(purged(&pass.await.unwrap(), "perform"), 20_000);
+            if beside.len() >= 100 {
+                break;
+            }
+        }
+        let (enough, alone, beside) = (beside.len() >= 100, median(alone), median(beside));
+        if enough && beside <= 3 * alone {
+            return;
+        }
+        measured.push((enough, alone, beside));
+    }
+    panic!("whether there were 100 deliveries, their median alone, and beside a purge: {measured:?}");
 }
 
 /// A pool of one, as SQLite often has: whoever delivers gets the connection between two batches.
