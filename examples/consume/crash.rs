@@ -1,9 +1,10 @@
 //! An adapter that kills the process between the commit of a delivery and its acknowledgement.
 
-use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use idem_runtime::{Adapter, AdapterError, Connected, Delivery, Lag, Retries, Settlement};
+
+use super::die::die;
 
 pub(crate) struct Crashing<A> {
     adapter: A,
@@ -54,15 +55,4 @@ impl<A: Adapter> Adapter for Crashing<A> {
     async fn close(&self) {
         self.adapter.close().await;
     }
-}
-
-/// Ends the process at once, with nothing flushed, closed or rolled back: SIGKILL where there is one.
-fn die() -> ! {
-    let kill = format!("kill -9 {}", process::id());
-    if cfg!(unix) && process::Command::new("sh").args(["-c", &kill]).status().is_ok_and(|status| status.success()) {
-        loop {
-            std::thread::park();
-        }
-    }
-    process::abort()
 }

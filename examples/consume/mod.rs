@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a program for the terminal")]
 
 mod crash;
+mod die;
 mod event;
 mod report;
 #[path = "../quickstart/stop.rs"]

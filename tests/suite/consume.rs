@@ -74,3 +74,26 @@ async fn killed_while_it_sends_or_consumes_the_figures_are_the_same() {
     goes_on(&DATABASE, &db);
     assert_eq!(number(&db, "SELECT count(*) FROM idem_queue").await, Some(0));
 }
+
+/// At most once: a crash loses what was in the air, and draws nothing twice.
+#[tokio::test]
+async fn what_is_acknowledged_first_is_lost_and_never_doubled() {
+    let program = crate::example::build("telemetry_collector", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let figures = |db: &Path| {
+        let run = start(&program, db, &[]).wait_with_output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+        ["sent", "drawn", "drawn_twice", "lost"].map(|name| report[name].as_i64().unwrap())
+    };
+    assert_eq!(figures(&folder.path().join("calm.db")), [500, 500, 0, 0]);
+
+    let db = folder.path().join("crash.db");
+    let run = start(&program, &db, &["--crash", "100"]).wait_with_output().unwrap();
+    assert_eq!(run.status.code(), None, "{}", String::from_utf8_lossy(&run.stderr));
+    let [sent, drawn, twice, lost] = figures(&db);
+    assert_eq!((sent, drawn + lost, twice), (500, 500, 0));
+    // As many as a consumer handles at once, at most.
+    assert!((1..=8).contains(&lost), "{lost}");
+    assert_eq!(number(&db, "SELECT count(*) FROM point").await, Some(drawn));
+}
