@@ -260,3 +260,52 @@ async fn a_redelivery_that_outlives_the_declaration_is_named_at_the_start() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_stop_gives_back_what_waits_for_its_turn_or_its_next_attempt() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let slow = RetryPolicy::default().first(Duration::from_secs(600)).longest(Duration::from_secs(600));
+        let consumer = |consumer: Consumer<_, _>| consumer.concurrency(1).retry(slow);
+        let consuming = script.start(&db.engine(4).await, adapter, consumer).await.unwrap();
+        // The first waits for its next attempt, the second runs, the third waits for its turn.
+        script.deliver([delivery(1, &Wire::failing("first", 9))]);
+        while script.gate.runs("first") == 0 || consuming.in_flight() != 1 {
+            tokio::task::yield_now().await;
+        }
+        script.deliver([delivery(2, &Wire::waiting("second"))]);
+        script.gate.reached.acquire().await.unwrap().forget();
+        script.deliver([delivery(3, &Wire::new("third"))]);
+        while consuming.in_flight() != 3 {
+            tokio::task::yield_now().await;
+        }
+        let stopping = tokio::spawn(consuming.stop());
+        let mut released = [script.settled().await, script.settled().await];
+        released.sort_by_key(|(number, _)| *number);
+        let release = Settlement::Release { after: Duration::ZERO };
+        assert_eq!(released, [(1, release.clone()), (3, release)]);
+        script.gate.open.add_permits(1);
+        assert_eq!(script.settled().await, (2, Settlement::Ack));
+        stopping.await.unwrap();
+        assert_eq!((db.number("SELECT count(*) FROM effect").await, script.gate.runs("third")), (1, 0));
+    })
+    .await;
+}
+
+/// [B48] An acknowledgement is the last word, even when the handler behind it does not end.
+#[tokio::test]
+async fn what_was_acknowledged_first_is_not_settled_again() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<false>();
+        let route = Route::<Sqlite, <Sqlite as Consumes>::Tell>::with_state(Arc::clone(&script.gate));
+        let consumer = Consumer::new(&db.engine(4).await, adapter).grace(Duration::from_millis(20)).route(route);
+        let consuming = consumer.start().await.unwrap();
+        script.deliver([delivery(1, &Wire::waiting("hung"))]);
+        script.gate.reached.acquire().await.unwrap().forget();
+        consuming.stop().await;
+        assert_eq!(script.settled().await, (1, Settlement::Ack));
+        assert!(script.settled.try_recv().is_err());
+        assert_eq!(script.gate.runs("hung"), 1);
+    })
+    .await;
+}

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -75,11 +75,22 @@ impl<S: Store, A: Adapter> Shared<S, A> {
     ) {
         let mut attempt = delivery.attempt.max(1);
         loop {
-            let Ok(permit) = running.acquire().await else { return };
+            let permit = tokio::select! {
+                permit = self.keeping(&delivery, running.acquire()) => permit,
+                () = reached(&mut phase, Phase::Stopping) => {
+                    return self.settle(&delivery, &Settlement::Release { after: Duration::ZERO }).await;
+                }
+            };
+            // Nobody closes it.
+            let Ok(permit) = permit else { return };
+            let acked = AtomicBool::new(false);
             let settlement = tokio::select! {
-                settlement = self.keeping(&delivery, self.caught(&delivery, attempt)) => settlement,
-                // Dropping the attempt rolls it back.
+                settlement = self.keeping_until(&acked, &delivery, self.caught(&delivery, attempt, &acked)) => settlement,
+                // Dropping the attempt rolls it back, or loses it, if it was acknowledged first.
                 () = reached(&mut phase, Phase::Abandoning) => {
+                    if acked.load(Ordering::Relaxed) {
+                        return;
+                    }
                     return self.settle(&delivery, &Settlement::Release { after: Duration::ZERO }).await;
                 }
             };
@@ -107,16 +118,20 @@ impl<S: Store, A: Adapter> Shared<S, A> {
     }
 
     /// One attempt. What the application's own code panics with, outside of its handlers, is a failure of the attempt.
-    async fn caught(&self, delivery: &Delivery<A::Receipt>, attempt: u32) -> Option<Settlement> {
-        let caught = AssertUnwindSafe(self.attempt(delivery, attempt)).catch_unwind().await;
+    async fn caught(&self, delivery: &Delivery<A::Receipt>, attempt: u32, acked: &AtomicBool) -> Option<Settlement> {
+        let caught = AssertUnwindSafe(self.attempt(delivery, attempt, acked)).catch_unwind().await;
         caught.unwrap_or_else(|panic| {
+            if acked.load(Ordering::Relaxed) {
+                return None;
+            }
             let text = format!("a route or a handler's error panicked: {}", panic_text(&*panic));
             Some(self.judge(Verdict::Failed(text), attempt))
         })
     }
 
-    /// One attempt, and how to settle it; `None` when it is settled.
-    async fn attempt(&self, delivery: &Delivery<A::Receipt>, attempt: u32) -> Option<Settlement> {
+    /// One attempt, and how to settle it; `None` when it is settled. `acked` is set before an acknowledgement that comes
+    /// first: nothing else may be said of the delivery from then on.
+    async fn attempt(&self, delivery: &Delivery<A::Receipt>, attempt: u32, acked: &AtomicBool) -> Option<Settlement> {
         let incoming = &delivery.message;
         let mut calls: Vec<(&dyn Routed<S>, Call<'_>)> = Vec::new();
         for route in self.routes.iter().map(AsRef::as_ref).filter(|route| route.takes(incoming)) {
@@ -138,6 +153,7 @@ impl<S: Store, A: Adapter> Shared<S, A> {
         if settlement != Settlement::Ack || first_acked.is_empty() {
             return Some(settlement);
         }
+        acked.store(true, Ordering::Relaxed);
         // Without the broker's word for it the delivery may come again, and "at most once" would not be.
         if let Err(error) = self.adapter.settle(delivery, &Settlement::Ack).await {
             telemetry::not_settled(A::BROKER, &self.adapter.source(), "ack", &error);
@@ -210,6 +226,16 @@ impl<S: Store, A: Adapter> Shared<S, A> {
 
     /// Does something for a delivery, and says all along that it is not abandoned.
     async fn keeping<T>(&self, delivery: &Delivery<A::Receipt>, work: impl Future<Output = T>) -> T {
+        self.keeping_until(&AtomicBool::new(false), delivery, work).await
+    }
+
+    /// The same, until it is acknowledged while the work goes on.
+    async fn keeping_until<T>(
+        &self,
+        acked: &AtomicBool,
+        delivery: &Delivery<A::Receipt>,
+        work: impl Future<Output = T>,
+    ) -> T {
         let lease = self.lease.load(Ordering::Relaxed);
         if lease == 0 {
             return work.await;
@@ -218,7 +244,9 @@ impl<S: Store, A: Adapter> Shared<S, A> {
         let extending = async {
             loop {
                 tokio::time::sleep(Duration::from_millis((lease / 3).max(1))).await;
-                self.extend(&delivery.receipt).await;
+                if !acked.load(Ordering::Relaxed) {
+                    self.extend(&delivery.receipt).await;
+                }
             }
         };
         tokio::select! {
