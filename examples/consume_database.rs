@@ -21,9 +21,9 @@ struct InTheDatabase(DatabaseQueue<Sqlite>);
 impl Broker for InTheDatabase {
     type Adapter = DatabaseQueue<Sqlite>;
 
-    async fn open(engine: &Engine<Sqlite>) -> Result<Self, Stop> {
+    async fn open(engine: &Engine<Sqlite>, queue: &str) -> Result<Self, Stop> {
         // Short, so that the run after a crash does not wait long for what the dead process held.
-        Ok(Self(DatabaseQueue::new(engine.pool(), "stripe").lease(Duration::from_secs(2))))
+        Ok(Self(DatabaseQueue::new(engine.pool(), queue).lease(Duration::from_secs(2))))
     }
 
     async fn publish(&self, message: &Incoming) -> Result<(), Stop> {

@@ -7,8 +7,8 @@
 //! cargo run --example ops -- --db sqlite:credits.db show evt_1SoqvXB23hIh5i8WjL1OpIT3
 //! ```
 
-#[cfg_attr(feature = "servers", path = "ops/any_database.rs")]
-#[cfg_attr(not(feature = "servers"), path = "ops/database.rs")]
+#[cfg_attr(feature = "databases", path = "ops/any_database.rs")]
+#[cfg_attr(not(feature = "databases"), path = "ops/database.rs")]
 mod database;
 #[path = "ops/handlers.rs"]
 mod handlers;
@@ -20,7 +20,7 @@ use clap::Parser;
 /// Asks and mends what the example's handlers keep in a database.
 #[derive(Debug, Parser)]
 struct Options {
-    /// The address of the database; PostgreSQL and MySQL need the feature `servers`
+    /// The address of the database; PostgreSQL and MySQL need the feature `databases`
     #[arg(long, value_name = "URL", global = true, default_value = "sqlite:ops.db?mode=rwc")]
     db: String,
     /// All of the library's commands. As a variant of an enum of yours, they stand below a command of yours.

@@ -46,7 +46,8 @@ async fn credit_account(tx: &mut Transaction<'_, Sqlite>, event: &Event) -> Resu
 pub(crate) trait Broker: Sized {
     type Adapter: Adapter;
 
-    async fn open(engine: &Engine<Sqlite>) -> Result<Self, Stop>;
+    /// Makes the queue, unless it is there.
+    async fn open(engine: &Engine<Sqlite>, queue: &str) -> Result<Self, Stop>;
 
     /// Returns when the broker has it.
     async fn publish(&self, message: &Incoming) -> Result<(), Stop>;
@@ -63,6 +64,9 @@ struct Options {
     /// The deliveries, one JSON object a line
     #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stripe-deliveries.ndjson"))]
     file: PathBuf,
+    /// The queue, topic or stream that the deliveries go through
+    #[arg(long, value_name = "NAME", default_value = "idem-stripe")]
+    queue: String,
     /// Print the figures as JSON, with the keys of `stripe-deliveries.expected.json`
     #[arg(long)]
     json: bool,
@@ -92,7 +96,7 @@ async fn run<B: Broker>(options: &Options) -> Result<(), Stop> {
     }
     eprintln!("database: {}", db.display());
     let engine = start(&db).await.map_err(stopped(format_args!("the database {} cannot be used", db.display())))?;
-    let broker = B::open(&engine).await?;
+    let broker = B::open(&engine, &options.queue).await?;
     publish(&broker, engine.pool(), &bodies).await?;
 
     let adapter = Crashing::new(broker.adapter(), options.crash);

@@ -13,7 +13,7 @@ pub(crate) async fn run(url: &str, command: Command) -> ExitCode {
     // sqlx takes whatever has no scheme of its own for the name of a file.
     if !url.starts_with("sqlite:") {
         return misused(
-            "the address of the database begins with `sqlite:`; for others, build with `--features servers`",
+            "the address of the database begins with `sqlite:`; for others, build with `--features databases`",
         );
     }
     match SqlitePoolOptions::new().acquire_timeout(PATIENCE).connect_lazy(url) {

@@ -62,7 +62,7 @@ impl ByHand for Sqlite {
     }
 }
 
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 impl ByHand for sqlx::Postgres {
     const BOUNDED: &'static str = "SET lock_timeout = '5s'";
     const ACCOUNTS: &'static str = "INSERT INTO account SELECT id, 0 FROM generate_series(3, 1000) AS id";

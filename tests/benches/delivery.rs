@@ -1,6 +1,6 @@
 //! One delivery through the engine, beside the same transaction written by hand with sqlx.
 //!
-//! `cargo bench -p idem-tests --features servers` (PostgreSQL named by `IDEM_TEST_PG_URL`; without the feature SQLite
+//! `cargo bench -p idem-tests --features databases` (PostgreSQL named by `IDEM_TEST_PG_URL`; without the feature SQLite
 //! alone). Each figure of the engine is taken in turns with the hand-written one, and the ratios of those pairs are
 //! printed at the end: the machine's mood hits both. `IDEM_BENCH_KEYS=10000000` fills PostgreSQL's table first.
 
@@ -39,7 +39,7 @@ fn benches(criterion: &mut Criterion) {
     if std::env::var_os("IDEM_BENCH_KEYS").is_none() {
         store::<Sqlite>(criterion, &mut pairs, &[1]);
     }
-    #[cfg(feature = "servers")]
+    #[cfg(feature = "databases")]
     if std::env::var_os("IDEM_TEST_PG_URL").is_some() {
         store::<sqlx::Postgres>(criterion, &mut pairs, &[1, 16]);
     }

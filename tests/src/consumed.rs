@@ -124,7 +124,7 @@ macro_rules! consumes {
 }
 
 consumes!(sqlite, sqlx::Sqlite, "tests.apply.sqlite", "tests.second.sqlite");
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 consumes!(postgres, sqlx::Postgres, "tests.apply.postgres", "tests.second.postgres");
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 consumes!(mysql, sqlx::MySql, "tests.apply.mysql", "tests.second.mysql");

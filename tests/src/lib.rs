@@ -14,7 +14,7 @@ pub use consumed::{Consumes, Gate, Wire};
 pub use db::Db;
 pub use logs::Logs;
 pub use script::{Delivered, Message, Step, deliver, perform, say};
-pub use stores::{TestStore, without_server};
+pub use stores::{Folder, TestStore, without_server};
 
 /// The Rust blocks of the documentation are compiled and run. The README's are the runtime crate's own.
 #[cfg(doctest)]

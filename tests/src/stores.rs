@@ -139,7 +139,7 @@ pub fn without_server(service: &str) -> bool {
     skipped
 }
 
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod servers {
     use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
     use sqlx::postgres::{PgConnectOptions, PgPoolOptions};

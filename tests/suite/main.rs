@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "test names say what they test")]
 
 mod adapter;
+mod brokers;
 mod catalog;
 mod cli;
 mod conformance;
@@ -13,12 +14,12 @@ mod derived_parts;
 mod example;
 mod fidelity;
 mod key_vectors;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod lost_reply;
 mod metrics;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod mysql;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod postgres;
 mod quickstart;
 mod sqlite;

@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
 
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| crate::example::build("quickstart", &[]));
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| crate::example::build("quickstart"));
 
 fn quickstart(db: &Path, options: &[&str]) -> Output {
     Command::new(&*PROGRAM).arg("--db").arg(db).args(options).output().unwrap()

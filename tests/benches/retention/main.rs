@@ -1,8 +1,8 @@
 //! The purge beside consumers, on PostgreSQL.
 //!
-//! - `cargo bench -p idem-tests --features servers --bench retention -- beside [KEYS] [EXPIRED]`: deletes the expired keys
+//! - `cargo bench -p idem-tests --features databases --bench retention -- beside [KEYS] [EXPIRED]`: deletes the expired keys
 //!   of a large table while eight consumers run, four seconds with the purge and four without in turns.
-//! - `cargo bench -p idem-tests --features servers --bench retention -- balance [MINUTES] [EVENTS PER SECOND]`: events come
+//! - `cargo bench -p idem-tests --features databases --bench retention -- balance [MINUTES] [EVENTS PER SECOND]`: events come
 //!   and keys go at one rate; the size of the table against the same rows in a new one, every half minute.
 //!
 //! `IDEM_TEST_PG_URL` names the server.
@@ -10,14 +10,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a benchmark")]
 
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod balance;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod beside;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod load;
 
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 fn main() {
     use idem_tests::Db;
 
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-#[cfg(not(feature = "servers"))]
+#[cfg(not(feature = "databases"))]
 fn main() {
-    println!("retention: needs `--features servers`");
+    println!("retention: needs `--features databases`");
 }

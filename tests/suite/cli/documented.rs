@@ -23,7 +23,7 @@ fn every_command_of_the_pages_works_in_its_order() {
 
 fn paste(page: &str, at_least: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let quickstart = crate::example::build("quickstart", &[]);
+    let quickstart = crate::example::build("quickstart");
     let programs = [("ops", PROGRAM.as_path()), ("quickstart", quickstart.as_path())];
     let commands = commands(page);
     assert!(commands.len() >= at_least, "{commands:?}");

@@ -7,7 +7,7 @@ mod forget;
 mod hold;
 mod migrate;
 mod purge;
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod servers;
 mod show;
 #[cfg(target_os = "linux")]
@@ -22,10 +22,7 @@ use serde_json::Value;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let features: &[&str] = if cfg!(feature = "servers") { &["--features", "servers"] } else { &[] };
-    crate::example::build("ops", features)
-});
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| crate::example::build("ops"));
 
 /// What one run of the program left behind.
 #[derive(Debug)]

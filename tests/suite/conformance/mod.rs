@@ -48,9 +48,9 @@ macro_rules! suite {
 macro_rules! for_each_store {
     ($($exercises:tt)*) => {
         suite!(sqlite, sqlx::Sqlite, "sqlite": $($exercises)*);
-        #[cfg(feature = "servers")]
+        #[cfg(feature = "databases")]
         suite!(postgres, sqlx::Postgres, "postgres": $($exercises)*);
-        #[cfg(feature = "servers")]
+        #[cfg(feature = "databases")]
         suite!(mysql, sqlx::MySql, "mysql": $($exercises)*);
     };
 }
@@ -163,7 +163,7 @@ for_each_store! {
         no_server_is_an_error_at_start;
 }
 
-#[cfg(not(feature = "servers"))]
+#[cfg(not(feature = "databases"))]
 mod left_out {
     #[test]
     #[ignore = "left out: PostgreSQL, MySQL and MariaDB need servers, which `tests/run` finds or starts"]

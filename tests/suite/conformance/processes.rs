@@ -137,9 +137,9 @@ fn worker() {
     runtime.block_on(async {
         match setting("IDEM_WORKER_STORE").as_str() {
             "SQLite" => work::<sqlx::Sqlite>(&place, &role).await,
-            #[cfg(feature = "servers")]
+            #[cfg(feature = "databases")]
             "PostgreSQL" => work::<sqlx::Postgres>(&place, &role).await,
-            #[cfg(feature = "servers")]
+            #[cfg(feature = "databases")]
             "MySQL" => work::<sqlx::MySql>(&place, &role).await,
             store => panic!("{store}"),
         }

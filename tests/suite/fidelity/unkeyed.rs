@@ -293,7 +293,7 @@ async fn contention_runs_it_again<S: TestStore>(db: &Db<S>) {
     assert_eq!((db.effects("run 1").await, db.keys().await), (0, 0));
 }
 
-#[cfg(feature = "servers")]
+#[cfg(feature = "databases")]
 mod servers {
     use super::{Db, contention_runs_it_again};
 
