@@ -1,1 +1,3 @@
+//! Stands in for the example until its adapter is here.
+
 fn main() {}
