@@ -31,6 +31,8 @@ pub(crate) struct Args {
     /// Parts that were refused. They are printed, so that an editor can complete them, and their types are not judged.
     pub(crate) refused_parts: Vec<Expr>,
     pub(crate) replay: Option<Given<()>>,
+    /// The function that applies many messages at once.
+    pub(crate) batch: Option<Given<Path>>,
     pub(crate) external: Vec<Given<ExternalArg>>,
     pub(crate) allow: Vec<Given<AllowArg>>,
     pub(crate) reason: Option<Given<LitStr>>,
@@ -68,6 +70,7 @@ impl Args {
             fingerprint: None,
             refused_parts: Vec::new(),
             replay: None,
+            batch: None,
             external: Vec::new(),
             allow: Vec::new(),
             reason: None,
@@ -88,6 +91,7 @@ impl Args {
             Value::OccurredAt(value) => set(&mut self.occurred_at, at, value, errors),
             Value::Fingerprint(value) => set(&mut self.fingerprint, at, value, errors),
             Value::Replay => set(&mut self.replay, at, (), errors),
+            Value::Batch(value) => set(&mut self.batch, at, value, errors),
             Value::External(value) => self.external.push(Given { option: at.span(), value }),
             Value::Allow(value) => self.allow.push(Given { option: at.span(), value }),
             Value::Reason(value) => set(&mut self.reason, at, value, errors),

@@ -20,7 +20,7 @@ const EACH: &[Semantics] = &Semantics::ALL;
 const KEYED: &[Semantics] = &[Idempotent];
 
 /// Every option, in the order in which messages list them.
-const OPTIONS: [OptionSpec; 13] = [
+const OPTIONS: [OptionSpec; 14] = [
     OptionSpec { name: "key", example: "key(msg.order_id)", of: KEYED },
     OptionSpec { name: "retention", example: "retention = \"7d\"", of: KEYED },
     OptionSpec {
@@ -33,6 +33,7 @@ const OPTIONS: [OptionSpec; 13] = [
     OptionSpec { name: "occurred_at", example: "occurred_at = msg.created_at", of: KEYED },
     OptionSpec { name: "fingerprint", example: "fingerprint(msg.cents)", of: KEYED },
     OptionSpec { name: "replay", example: "replay", of: KEYED },
+    OptionSpec { name: "batch", example: "batch = credit_all", of: KEYED },
     OptionSpec {
         name: "external",
         example: "external(provider = \"stripe\", guard = provider_key, window = \"24h\", risk = \"a second charge\")",

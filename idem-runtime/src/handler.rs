@@ -5,7 +5,7 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 
 use crate::const_text::ConstText;
-use crate::engine::Engine;
+use crate::engine::{Attempt, Engine, Prepared, SliceReturned};
 use crate::error::Failure;
 use crate::key::{Key, KeyError};
 use crate::outcome::Outcome;
@@ -342,6 +342,28 @@ pub trait Handler<S: Store> {
         message: &'a Self::Message,
         state: &'a Self::State,
     ) -> BoxFuture<'a, Handled<Self::Returned>>;
+
+    /// Makes the key of a delivery, and puts the body behind it; `None` where a batch cannot have it.
+    #[doc(hidden)] // Not public API: called by the engine.
+    fn prepare<'a>(message: &'a Self::Message, state: &'a Self::State) -> Option<Prepared<'a, S, Self::Returned>> {
+        let _ = (message, state);
+        None
+    }
+
+    /// Whether there is a body for many messages.
+    #[doc(hidden)] // Not public API: read by the engine.
+    const APPLIES_ALL: bool = false;
+
+    /// Runs the body for many messages, if there is one.
+    #[doc(hidden)] // Not public API: called by the engine.
+    fn apply_all<'c, 't>(
+        attempt: Attempt<'c, 'c, 't, S>,
+        messages: &'t [&'t Self::Message],
+        state: &'t Self::State,
+    ) -> Option<BoxFuture<'t, SliceReturned<Self::Returned>>> {
+        let _ = (attempt, messages, state);
+        None
+    }
 }
 
 /// What a handler may return: `Result<T, E>`, under whatever alias.

@@ -41,6 +41,11 @@ pub(crate) fn delivery<S: Store>(meta: &HandlerMeta) -> Span {
     span!(target: "idem", Level::INFO, "idem.delivery", handler = meta.name, store = S::NAME)
 }
 
+/// Many deliveries in one transaction. Those of them that fail have a span of their own.
+pub(crate) fn batch<S: Store>(meta: &HandlerMeta, messages: usize) -> Span {
+    span!(target: "idem", Level::INFO, "idem.batch", handler = meta.name, store = S::NAME, messages)
+}
+
 /// How it ended. What needs no human is for debugging; what needs one is loud.
 pub(crate) fn ended(meta: &'static HandlerMeta, key: Option<&Key>, ended: &Result<Ended, Stop>) {
     let (handler, key) = (meta.name, key.map(Key::as_str));

@@ -1,6 +1,7 @@
 //! One `refuse_*` function per rule. The heading of the same name in `docs/diagnostics.md` says more.
 
 mod allow;
+mod batch;
 mod category;
 mod external;
 mod key;
@@ -21,6 +22,7 @@ pub(crate) fn refuse(args: &mut Args, handler: &mut Handler, errors: &Errors) {
     key::refuse(args, handler, errors);
     window::refuse(args, errors);
     external::refuse(args, errors);
+    batch::refuse(args, handler, errors);
     reason::refuse(args, handler, errors);
     shape::refuse(handler, errors);
     signature::refuse(args.semantics, handler, errors);

@@ -66,6 +66,7 @@ fn key_lines(args: &Args) -> Vec<String> {
     lines.extend(args.fingerprint.as_ref().map(|_| list("equal in every delivery of the event", &args.fingerprint)));
     lines.extend(args.occurred_at.iter().map(|given| format!("time of the event: `{}`", compact(&given.value))));
     lines.extend(args.replay.iter().map(|_| "a duplicate is handed the first result".to_owned()));
+    lines.extend(args.batch.iter().map(|given| format!("many at once: `{}`", compact(&given.value))));
     lines
 }
 

@@ -51,7 +51,7 @@ impl Declaration<'_> {
     }
 
     /// The types of message and state, if a consumer can hold them.
-    fn runnable(&self) -> Option<(&Type, Option<&Type>)> {
+    pub(super) fn runnable(&self) -> Option<(&Type, Option<&Type>)> {
         let has_type = self.handler.receiver().is_none() && self.handler.sig.generics.params.is_empty();
         if !has_type || !can_be_named(self.output) {
             return None;
@@ -108,10 +108,14 @@ impl Declaration<'_> {
     /// The wrapper's work, so that the compiler proves one future less to be `Send`.
     fn call_method(&self, has_state: bool) -> TokenStream {
         let Self { rt, private, .. } = self;
-        let (engine, run, (_, store)) = (local("engine"), self.run(), self.store());
-        let mut params = self.params.iter().map(|param| &param.ident);
-        let (message, no_state) = (params.next(), local("_no_state"));
-        let state = if has_state { params.next() } else { Some(&no_state) };
+        let (engine, (_, store)) = (local("engine"), self.store());
+        let ([message, state], is_prepared) = (self.own_params(has_state), self.is_prepared());
+        let run = if is_prepared {
+            quote!(#private::run(#engine, <Self as #rt::Handler<#store>>::prepare(#message, #state)))
+        } else {
+            self.run()
+        };
+        let prepare = is_prepared.then(|| self.prepare_method(has_state));
         quote! {
             #[allow(non_snake_case, clippy::used_underscore_binding)]
             fn call<'a>(
@@ -121,7 +125,58 @@ impl Declaration<'_> {
             ) -> #private::BoxFuture<'a, #rt::Handled<Self::Returned>> {
                 #run
             }
+            #prepare
         }
+    }
+
+    /// What `call` runs, for whoever wants to run it together with others.
+    fn prepare_method(&self, has_state: bool) -> TokenStream {
+        let (private, prepare, (_, store)) = (&self.private, self.prepare(), self.store());
+        let ([message, state], option) = (self.own_params(has_state), quote!(::core::option::Option));
+        let batch = self.batch_method(has_state);
+        quote! {
+            #[allow(non_snake_case, clippy::used_underscore_binding)]
+            fn prepare<'a>(
+                #message: &'a Self::Message,
+                #state: &'a Self::State,
+            ) -> #option<#private::Prepared<'a, #store, Self::Returned>> {
+                #option::Some({ #prepare })
+            }
+            #batch
+        }
+    }
+
+    /// The body for many messages, which the user has written beside the handler.
+    fn batch_method(&self, has_state: bool) -> Option<TokenStream> {
+        let (private, path, (_, store)) = (&self.private, &self.args.batch.as_ref()?.value, self.store());
+        let ([attempt, messages], (state, pass_state)) =
+            (["__idem_attempt", "messages"].map(local), state_param(has_state));
+        let pass_state = pass_state.map(|state| quote!(, #state));
+        let option = quote!(::core::option::Option);
+        Some(quote! {
+            const APPLIES_ALL: bool = true;
+
+            fn apply_all<'c, 't>(
+                #attempt: #private::Attempt<'c, 'c, 't, #store>,
+                #messages: &'t [&'t Self::Message],
+                #state: &'t Self::State,
+            ) -> #option<#private::BoxFuture<'t, #private::SliceReturned<Self::Returned>>> {
+                #option::Some(#private::slice(#path(#attempt.tx(), #messages #pass_state)))
+            }
+        })
+    }
+
+    /// Whether a delivery can be made ready before it runs.
+    fn is_prepared(&self) -> bool {
+        self.args.semantics.has_transaction() && !self.refused
+    }
+
+    /// The names of message and state, as the wrapper has them.
+    fn own_params(&self, has_state: bool) -> [Ident; 2] {
+        let mut params = self.params.iter().map(|param| param.ident.clone());
+        let (message, no_state) = (params.next(), local("_no_state"));
+        let state = if has_state { params.next() } else { None };
+        [message.unwrap_or_else(|| local("_message")), state.unwrap_or(no_state)]
     }
 }
 

@@ -51,6 +51,11 @@ pub(crate) fn refused(args: &Args, handler: &Handler) -> Option<TokenStream> {
     Declaration::of(args, handler, true).map(|declaration| declaration.print())
 }
 
+/// Whether consumers can run the handler; also if the signature is not a handler's, which is refused by itself.
+pub(crate) fn can_be_consumed(args: &Args, handler: &Handler) -> bool {
+    Declaration::of(args, handler, false).is_none_or(|declaration| declaration.runnable().is_some())
+}
+
 impl<'a> Declaration<'a> {
     fn of(args: &'a Args, handler: &'a Handler, refused: bool) -> Option<Self> {
         let rt = Runtime::new(args.krate.as_ref().map(|given| &given.value));

@@ -19,9 +19,13 @@ impl Declaration<'_> {
         if self.refused {
             return quote!(::core::unimplemented!());
         }
-        let facts = self.handler.receiver().map(|_| self.facts_inside());
-        let run = if self.args.semantics.has_transaction() { self.run_in_transaction() } else { self.run_once() };
-        quote!(#facts #run)
+        let (facts, engine) = (self.handler.receiver().map(|_| self.facts_inside()), local("engine"));
+        if !self.args.semantics.has_transaction() {
+            let run = self.run_once();
+            return quote!(#facts #run);
+        }
+        let prepare = self.prepare();
+        quote!(#facts { #prepare }.run(#engine))
     }
 
     fn run_once(&self) -> TokenStream {
@@ -31,9 +35,10 @@ impl Declaration<'_> {
         quote!(#private::run_at_most_once(#engine, #meta, #body #generics(#(#values),*)))
     }
 
-    fn run_in_transaction(&self) -> TokenStream {
+    /// Gives the delivery, ready to run.
+    pub(super) fn prepare(&self) -> TokenStream {
         let private = &self.private;
-        let [engine, plan, attempt] = ["engine", "__idem_plan", "__idem_attempt"].map(local);
+        let [plan, attempt] = ["__idem_plan", "__idem_attempt"].map(local);
         let arguments = self.arguments();
         // The plan makes the key, so it comes before anything is moved.
         let (make_plan, call) = (self.plan(), self.call(&attempt, &arguments));
@@ -46,7 +51,7 @@ impl Declaration<'_> {
             use #private::via::*;
             let #plan = #make_plan;
             #(#keep)*
-            #private::run(#engine, #plan #(.repeatable_if(#slots.is_repeatable()))*, #private::#codec, move |#attempt| {
+            #private::prepare(#plan #(.repeatable_if(#slots.is_repeatable()))*, #private::#codec, move |#attempt| {
                 #(#next)*
                 #private::Box::pin(#call)
             })

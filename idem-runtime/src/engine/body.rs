@@ -1,9 +1,10 @@
 //! The handler's body as the engine sees it: something to run in a transaction, perhaps again.
 //!
-//! Generated code calls [`run`]; everything that depends on the handler's types ends here, so that the algorithm in
+//! Generated code calls [`prepare`]; everything that depends on the handler's types ends here, so that the algorithm in
 //! `deliver.rs` is compiled once per store and not once per handler.
 
 use std::any::Any;
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, UNIX_EPOCH};
@@ -47,6 +48,15 @@ pub(super) trait Body<S: Store>: Send {
     fn can_run_again(&self) -> bool;
 }
 
+/// The body with what its types come to at the end.
+pub(super) trait TypedBody<S: Store, R: HandlerResult>: Body<S> {
+    /// What the handler returned, and what is known of an earlier delivery.
+    fn take(&mut self) -> (Option<Result<R::Ok, R::Err>>, Option<Seen<R::Ok>>);
+
+    /// The event was applied by the handler's other body, the one for many.
+    fn applied(&mut self, value: R::Ok);
+}
+
 /// One run's transaction, as the handler borrows it.
 ///
 /// Every lifetime here outlives the next: `'up`, that of what the body captures, `'c`, the connection's, and `'t`, the
@@ -55,6 +65,12 @@ pub(super) trait Body<S: Store>: Send {
 pub struct Attempt<'up, 'c, 't, S: Store> {
     tx: &'t mut Transaction<'c, S>,
     bound: PhantomData<&'c &'up ()>,
+}
+
+impl<'c, 't, S: Store> Attempt<'_, 'c, 't, S> {
+    pub(super) fn new(tx: &'t mut Transaction<'c, S>) -> Self {
+        Self { tx, bound: PhantomData }
+    }
 }
 
 impl<'c, 't, S: Store> Attempt<'_, 'c, 't, S> {
@@ -130,7 +146,7 @@ where
         let Self { body, codec, cause, result, .. } = self;
         // Everything of the user's that can panic: the message's `Clone`, the body, the result's `Serialize`.
         let users = async move {
-            let returned = body(Attempt { tx: &mut tx, bound: PhantomData }).await.into_result();
+            let returned = body(Attempt::new(&mut tx)).await.into_result();
             let written = returned.as_ref().ok().and_then(|value| codec.write(value)).transpose();
             (tx, returned, written)
         };
@@ -170,24 +186,39 @@ where
     }
 }
 
+impl<S, R, F, C> TypedBody<S, R> for Typed<'_, R, F, C>
+where
+    Self: Body<S>,
+    S: Store,
+    R: HandlerResult,
+{
+    fn take(&mut self) -> (Option<Result<R::Ok, R::Err>>, Option<Seen<R::Ok>>) {
+        (self.result.take(), self.seen.take())
+    }
+
+    fn applied(&mut self, value: R::Ok) {
+        self.result = Some(Ok(value));
+    }
+}
+
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("the panic has no message").to_owned()
 }
 
-/// Runs a handler's body in a transaction: with a key once for its event, without one for each delivery.
+/// A delivery that is ready to run: with a key once for its event, without one each time.
+pub struct Prepared<'up, S: Store, R: HandlerResult> {
+    pub(super) meta: &'static HandlerMeta,
+    /// `None` for a handler without keys; else why there is none, where that is so.
+    pub(super) key: Option<std::thread::Result<Result<Key, KeyError>>>,
+    pub(super) body: Box<dyn TypedBody<S, R> + 'up>,
+}
+
+/// Puts a handler's body behind its plan.
 ///
 /// Boxed here, once for all handlers: the compiler would else prove anew for each of them that the engine's futures are
 /// `Send`.
-///
-/// # Errors
-///
-/// As [`Failure`] says.
-///
-/// # Cancel safety
-///
-/// Dropping the future rolls back. Dropped while the commit is under way, key and effect are stored or neither is.
-pub fn run<'up, S, R, F, C>(engine: &'up Engine<S>, plan: Plan<R>, codec: C, body: F) -> BoxFuture<'up, Handled<R>>
+pub fn prepare<'up, S, R, F, C>(plan: Plan<R>, codec: C, body: F) -> Prepared<'up, S, R>
 where
     S: Store,
     R: HandlerResult<Ok: Send, Err: Send> + 'up,
@@ -195,17 +226,63 @@ where
     C: Codec<R::Ok> + Send + 'up,
 {
     let Plan { meta, key, repeatable, cause } = plan;
-    Box::pin(async move {
-        let key = match key {
-            None => None,
-            Some(Ok(Ok(key))) => Some(key),
-            Some(Ok(Err(error))) => return Err(Failure::Engine(refuse_key(meta, error))),
-            Some(Err(panic)) => return Err(Failure::Engine(refuse_panicked_key(meta, &panic_text(&*panic)))),
-        };
-        let mut typed = Typed::<R, F, C>::new(body, codec, repeatable, cause);
-        let ended = engine.deliver(meta, key.as_ref(), &mut typed).await;
-        handled::<R>(ended, typed.result, typed.seen, meta, key)
-    })
+    Prepared { meta, key, body: Box::new(Typed::<R, F, C>::new(body, codec, repeatable, cause)) }
+}
+
+/// Runs what a handler has prepared. What its `call` does.
+///
+/// # Errors
+///
+/// As for [`Prepared::run`].
+///
+/// # Panics
+///
+/// If nothing is prepared: generated code prepares what it runs.
+///
+/// # Cancel safety
+///
+/// As for [`Prepared::run`].
+pub fn run<'up, S, R>(engine: &'up Engine<S>, prepared: Option<Prepared<'up, S, R>>) -> BoxFuture<'up, Handled<R>>
+where
+    S: Store,
+    R: HandlerResult<Ok: Send, Err: Send> + 'up,
+{
+    match prepared {
+        Some(prepared) => prepared.run(engine),
+        None => unreachable!("generated code prepares what it runs"),
+    }
+}
+
+impl<'up, S: Store, R: HandlerResult<Ok: Send, Err: Send> + 'up> Prepared<'up, S, R> {
+    /// Runs the body in a transaction.
+    ///
+    /// # Errors
+    ///
+    /// As [`Failure`] says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future rolls back. Dropped while the commit is under way, key and effect are stored or neither is.
+    pub fn run(self, engine: &'up Engine<S>) -> BoxFuture<'up, Handled<R>> {
+        let Self { meta, key, mut body } = self;
+        Box::pin(async move {
+            let key = match key {
+                None => None,
+                Some(Ok(Ok(key))) => Some(key),
+                Some(Ok(Err(error))) => return Err(Failure::Engine(refuse_key(meta, error))),
+                Some(Err(panic)) => return Err(Failure::Engine(refuse_panicked_key(meta, &panic_text(&*panic)))),
+            };
+            let ended = engine.deliver(meta, key.as_ref(), &mut *body).await;
+            let (result, seen) = body.take();
+            handled::<R>(ended, result, seen, meta, key)
+        })
+    }
+}
+
+impl<S: Store, R: HandlerResult> fmt::Debug for Prepared<'_, S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("handler", &self.meta.name).finish_non_exhaustive()
+    }
 }
 
 /// Puts the types on again.

@@ -111,7 +111,7 @@ impl<S: Store> Engine<S> {
         found.map(|row| self.duplicate(meta, Some(row), new, body).map_err(|setback| setback.stop))
     }
 
-    fn duplicate(
+    pub(super) fn duplicate(
         &self,
         meta: &'static HandlerMeta,
         found: Option<KeyRow>,
@@ -277,7 +277,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    async fn key_left(&self, new: NewKey<'_>) -> KeyLeft {
+    pub(super) async fn key_left(&self, new: NewKey<'_>) -> KeyLeft {
         match self.look_up(new).await {
             Ok(Some(row)) if row.claim == new.claim => KeyLeft::Stored,
             Ok(_) => KeyLeft::NotStored,
@@ -287,7 +287,7 @@ impl<S: Store> Engine<S> {
 
     /// Reads the key on a fresh connection. Claims it first, and gives the claim up again: that waits for a transaction
     /// that is still about to commit it, so that "not there" is an answer that stays true.
-    async fn look_up(&self, new: NewKey<'_>) -> sqlx::Result<Option<KeyRow>> {
+    pub(super) async fn look_up(&self, new: NewKey<'_>) -> sqlx::Result<Option<KeyRow>> {
         let inner = &*self.inner;
         let mut lease = inner.connections.take_tested().await?;
         let mut tx = S::begin(lease.conn(), &inner.statements.begin).await?;

@@ -4,6 +4,7 @@
 
 mod ages;
 mod at_most_once;
+mod batch;
 mod body;
 mod codec;
 mod deliver;
@@ -11,6 +12,7 @@ mod lease;
 mod probe;
 mod record;
 mod setback;
+mod slice;
 mod unkeyed;
 
 use std::collections::HashMap;
@@ -31,12 +33,13 @@ use lease::Connections;
 
 pub use at_most_once::run_at_most_once;
 pub(crate) use body::panic_text;
-pub use body::{Attempt, Plan, run};
+pub use body::{Attempt, Plan, Prepared, prepare, run};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use record::seconds;
 pub(crate) use setback::{CLOCK_TOLERANCE, Stop, pause};
+pub use slice::{SliceReturned, slice};
 
 /// A wait holds a connection, so that a longer one is a mistake.
 const LONGEST_CLAIM_WAIT: Duration = Duration::from_secs(3_600);

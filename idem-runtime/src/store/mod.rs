@@ -2,6 +2,7 @@
 //!
 //! One file per store, in the same order: the statements, then one function per method of [`Store`].
 
+mod batch;
 mod borrowed;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -20,6 +21,7 @@ use sqlx::migrate::{Migrate, Migrator};
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, SqlStr, Transaction};
 
+pub(crate) use batch::Batch;
 pub(crate) use borrowed::Borrowed;
 pub(crate) use queue::{Held, Queue, QueuedRow};
 pub(crate) use upkeep::Upkeep;
@@ -150,6 +152,8 @@ pub struct Statements {
     pub begin_unkeyed: SqlStr,
     pub claim: SqlStr,
     pub claim_timed: SqlStr,
+    /// For many keys; on MySQL what stands before their rows.
+    pub claim_all: SqlStr,
     /// Whether statements are prepared under a name that the session keeps.
     pub persistent: bool,
 }
@@ -167,7 +171,7 @@ mod sealed {
     label = "not a database that keys can be kept in",
     note = "the stores are features of idem-runtime: `sqlite` (on by default), `postgres`, `mysql`"
 )]
-pub trait Store: Upkeep + Queue + Database<Connection: Migrate> + sealed::Sealed {
+pub trait Store: Upkeep + Queue + Batch + Database<Connection: Migrate> + sealed::Sealed {
     /// Asks the database what the statements need to know, and puts them together.
     #[doc(hidden)]
     fn statements<'a>(
@@ -271,6 +275,12 @@ where
         fingerprint: row.try_get("fingerprint")?,
         result: row.try_get("result")?,
     })
+}
+
+/// Bytes as SQL and JSON can carry them.
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Only a transaction that is not ours any more can have lost the key that it was opened with.

@@ -48,7 +48,7 @@ const LOCK_MIGRATIONS: &str = "SELECT GET_LOCK(CONCAT('idem_schema.', LEFT(MD5(D
 
 const UNLOCK_MIGRATIONS: &str = "SELECT RELEASE_LOCK(CONCAT('idem_schema.', LEFT(MD5(DATABASE()), 16)))";
 
-const ER_DUP_ENTRY: u16 = 1062;
+pub(super) const ER_DUP_ENTRY: u16 = 1062;
 
 const HEALTH: &str = "SELECT VERSION(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
@@ -66,12 +66,11 @@ crate::tx::connection_param!(MySql, MySqlConnection);
 /// A plain insert: `INSERT IGNORE` would hide truncation, and `ON DUPLICATE KEY UPDATE` reports one row for new and
 /// duplicate alike. MariaDB takes the bound of the wait for this one statement; to MySQL that is a comment, and its own
 /// `innodb_lock_wait_timeout` holds.
-fn claim_sql(settings: &Settings) -> SqlStr {
+fn claim_sql(settings: &Settings, rows: &str) -> SqlStr {
     let wait = settings.claim_wait.unwrap_or(CLAIM_WAIT).as_secs().max(1);
     AssertSqlSafe(format!(
         "/*M!100101 SET STATEMENT innodb_lock_wait_timeout = {wait} FOR */ \
-         INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) \
-         VALUES (?, ?, UTC_TIMESTAMP(6), ?, ?)"
+         INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) VALUES {rows}"
     ))
     .into_sql_str()
 }
@@ -92,18 +91,19 @@ fn begin_sql(settings: &Settings) -> SqlStr {
     .into_sql_str()
 }
 
-fn number(error: &sqlx::Error) -> Option<u16> {
+pub(super) fn number(error: &sqlx::Error) -> Option<u16> {
     Some(error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?.number())
 }
 
 impl Store for MySql {
     fn statements<'a>(_: &'a mut MySqlConnection, settings: &'a Settings) -> BoxFuture<'a, sqlx::Result<Statements>> {
-        let claim = claim_sql(settings);
+        let claim = claim_sql(settings, "(?, ?, UTC_TIMESTAMP(6), ?, ?)");
         let statements = Statements {
             begin: begin_sql(settings),
             begin_unkeyed: begin_sql(settings),
             claim_timed: claim.clone(),
             claim,
+            claim_all: claim_sql(settings, ""),
             persistent: settings.statement_cache,
         };
         Box::pin(async { Ok(statements) })

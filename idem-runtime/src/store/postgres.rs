@@ -91,11 +91,17 @@ impl Bound {
     }
 }
 
-fn claim_sql(returning: &[&str]) -> SqlStr {
+/// The rows of one key, and of many in their order.
+const ONE: &str = "VALUES ($1, $2, $3, $4)";
+const MANY: &str = "\
+    SELECT $1, event_key, $2, fingerprint \
+    FROM unnest($3::bytea[], $4::bytea[]) WITH ORDINALITY AS new (event_key, fingerprint, place) ORDER BY place";
+
+fn claim_sql(rows: &str, returning: &[&str]) -> SqlStr {
     let returning: Vec<&str> = returning.iter().copied().filter(|column| !column.is_empty()).collect();
     let returning = if returning.is_empty() { String::new() } else { format!(" RETURNING {}", returning.join(", ")) };
     AssertSqlSafe(format!(
-        "INSERT INTO idem_key (handler, event_key, claim, fingerprint) VALUES ($1, $2, $3, $4) \
+        "INSERT INTO idem_key (handler, event_key, claim, fingerprint) {rows} \
          ON CONFLICT (handler, event_key) DO NOTHING{returning}"
     ))
     .into_sql_str()
@@ -125,8 +131,9 @@ impl Store for Postgres {
             Ok(Statements {
                 begin: begin_sql(settings, &bound.begin),
                 begin_unkeyed: begin_sql(settings, ""),
-                claim: claim_sql(&[&bound.returning]),
-                claim_timed: claim_sql(&[CLAIMED_MICROS, NOW_MICROS, &bound.returning]),
+                claim: claim_sql(ONE, &[&bound.returning]),
+                claim_timed: claim_sql(ONE, &[CLAIMED_MICROS, NOW_MICROS, &bound.returning]),
+                claim_all: claim_sql(MANY, &["event_key", CLAIMED_MICROS, NOW_MICROS, &bound.returning]),
                 persistent: settings.statement_cache,
             })
         })

@@ -31,6 +31,14 @@ const CLAIM: &str = "\
     VALUES (?1, ?2, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER), ?3, ?4) \
     ON CONFLICT (handler, event_key) DO NOTHING RETURNING claimed_at * 1000";
 
+/// `WHERE true`, or the parser would take what follows for a join's condition.
+const CLAIM_ALL: &str = "\
+    INSERT INTO idem_key (handler, event_key, claimed_at, claim, fingerprint) \
+    SELECT ?1, CAST(value ->> 0 AS BLOB), CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER), ?2, \
+           unhex(value ->> 1) \
+    FROM json_each(?3) WHERE true ORDER BY key \
+    ON CONFLICT (handler, event_key) DO NOTHING RETURNING event_key, claimed_at * 1000";
+
 const FIND: &str = "\
     SELECT claim, claimed_at * 1000 AS claimed_micros, \
            CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now_micros, fingerprint, result \
@@ -66,6 +74,7 @@ impl Store for Sqlite {
             begin_unkeyed: BEGIN.into_sql_str(),
             claim_timed: claim.clone(),
             claim,
+            claim_all: CLAIM_ALL.into_sql_str(),
             persistent: settings.statement_cache,
         };
         Box::pin(async { Ok(statements) })

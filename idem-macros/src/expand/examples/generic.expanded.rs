@@ -22,17 +22,19 @@ where
     DB: Store,
     M: Order + Sync,
 {
-    #[allow(unused_imports)]
-    use ::idem_runtime::__private::via::*;
-    let __idem_plan = ::idem_runtime::__private::Plan::<
-        Result<(), sqlx::Error>,
-    >::keyed(
-        credit::META,
-        || credit::key::<DB, M>(msg, accounts),
-        |__idem_error| (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error(),
-    );
-    ::idem_runtime::__private::run(
-            engine,
+    {
+        #[allow(unused_imports)]
+        use ::idem_runtime::__private::via::*;
+        let __idem_plan = ::idem_runtime::__private::Plan::<
+            Result<(), sqlx::Error>,
+        >::keyed(
+            credit::META,
+            || credit::key::<DB, M>(msg, accounts),
+            |__idem_error| {
+                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
+        ::idem_runtime::__private::prepare(
             __idem_plan,
             ::idem_runtime::__private::Forget,
             move |__idem_attempt| {
@@ -41,6 +43,8 @@ where
                 )
             },
         )
+    }
+        .run(engine)
         .await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.

@@ -33,31 +33,31 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
         ::idem_runtime::__private::inventory::submit! {
             ::idem_runtime::__private::Registered(__IDEM_META)
         }
-        #[allow(unused_imports)]
-        use ::idem_runtime::__private::via::*;
-        let __idem_plan = ::idem_runtime::__private::Plan::<
-            anyhow::Result<i64>,
-        >::keyed(
-            __IDEM_META,
-            || {
-                #[allow(unused_variables, clippy::shadow_same)]
-                let msg = msg;
-                ::idem_runtime::Key::of(
-                    ::idem_runtime::__private::key_part(&(msg.order_id)),
-                    &[],
-                )
-            },
-            |__idem_error| {
-                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-            },
-        );
-        let mut __idem_slot0 = {
-            let __idem_clone = (&&::idem_runtime::__private::CloneProbe(&self))
-                .clone_fn();
-            ::idem_runtime::__private::Owned::new(self, __idem_clone)
-        };
-        ::idem_runtime::__private::run(
-                engine,
+        {
+            #[allow(unused_imports)]
+            use ::idem_runtime::__private::via::*;
+            let __idem_plan = ::idem_runtime::__private::Plan::<
+                anyhow::Result<i64>,
+            >::keyed(
+                __IDEM_META,
+                || {
+                    #[allow(unused_variables, clippy::shadow_same)]
+                    let msg = msg;
+                    ::idem_runtime::Key::of(
+                        ::idem_runtime::__private::key_part(&(msg.order_id)),
+                        &[],
+                    )
+                },
+                |__idem_error| {
+                    (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+                },
+            );
+            let mut __idem_slot0 = {
+                let __idem_clone = (&&::idem_runtime::__private::CloneProbe(&self))
+                    .clone_fn();
+                ::idem_runtime::__private::Owned::new(self, __idem_clone)
+            };
+            ::idem_runtime::__private::prepare(
                 __idem_plan.repeatable_if(__idem_slot0.is_repeatable()),
                 ::idem_runtime::__private::Forget,
                 move |__idem_attempt| {
@@ -67,6 +67,8 @@ The handler's own error, or the engine's. Neither may be acknowledged.*/
                     )
                 },
             )
+        }
+            .run(engine)
             .await
     }
     #[allow(dead_code)]

@@ -20,24 +20,26 @@ async fn credit(
     engine: &billing::idem_runtime::EngineFor<SqliteConnection>,
     __idem_arg0: Paid,
 ) -> billing::idem_runtime::Handled<Result<Receipt, Error>> {
-    #[allow(unused_imports)]
-    use billing::idem_runtime::__private::via::*;
-    let __idem_plan = billing::idem_runtime::__private::Plan::<
-        Result<Receipt, Error>,
-    >::keyed(
-        credit::META,
-        || credit::key(&__idem_arg0),
-        |__idem_error| {
-            (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-        },
-    );
-    let mut __idem_slot0 = {
-        let __idem_clone = (&&billing::idem_runtime::__private::CloneProbe(&__idem_arg0))
-            .clone_fn();
-        billing::idem_runtime::__private::Owned::new(__idem_arg0, __idem_clone)
-    };
-    billing::idem_runtime::__private::run(
-            engine,
+    {
+        #[allow(unused_imports)]
+        use billing::idem_runtime::__private::via::*;
+        let __idem_plan = billing::idem_runtime::__private::Plan::<
+            Result<Receipt, Error>,
+        >::keyed(
+            credit::META,
+            || credit::key(&__idem_arg0),
+            |__idem_error| {
+                (&&&billing::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+            },
+        );
+        let mut __idem_slot0 = {
+            let __idem_clone = (&&billing::idem_runtime::__private::CloneProbe(
+                &__idem_arg0,
+            ))
+                .clone_fn();
+            billing::idem_runtime::__private::Owned::new(__idem_arg0, __idem_clone)
+        };
+        billing::idem_runtime::__private::prepare(
             __idem_plan.repeatable_if(__idem_slot0.is_repeatable()),
             billing::idem_runtime::__private::Remember,
             move |__idem_attempt| {
@@ -47,6 +49,8 @@ async fn credit(
                 )
             },
         )
+    }
+        .run(engine)
         .await
 }
 ///The handler `credit` as a type: what consumers run, and its plain body.

@@ -85,25 +85,44 @@ impl ::idem_runtime::Handler<
         'a,
         ::idem_runtime::Handled<Self::Returned>,
     > {
-        #[allow(unused_imports)]
-        use ::idem_runtime::__private::via::*;
-        let __idem_plan = ::idem_runtime::__private::Plan::<
-            Result<(), sqlx::Error>,
-        >::unkeyed(
-            price::META,
-            |__idem_error| {
-                (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
-            },
-        );
         ::idem_runtime::__private::run(
             engine,
-            __idem_plan,
-            ::idem_runtime::__private::Forget,
-            move |__idem_attempt| {
-                ::idem_runtime::__private::Box::pin(
-                    price::apply_in(__idem_attempt.tx(), msg),
-                )
-            },
+            <Self as ::idem_runtime::Handler<
+                <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+            >>::prepare(msg, _no_state),
         )
+    }
+    #[allow(non_snake_case, clippy::used_underscore_binding)]
+    fn prepare<'a>(
+        msg: &'a Self::Message,
+        _no_state: &'a Self::State,
+    ) -> ::core::option::Option<
+        ::idem_runtime::__private::Prepared<
+            'a,
+            <Transaction<'static, Sqlite> as ::idem_runtime::TxParam>::Store,
+            Self::Returned,
+        >,
+    > {
+        ::core::option::Option::Some({
+            #[allow(unused_imports)]
+            use ::idem_runtime::__private::via::*;
+            let __idem_plan = ::idem_runtime::__private::Plan::<
+                Result<(), sqlx::Error>,
+            >::unkeyed(
+                price::META,
+                |__idem_error| {
+                    (&&&::idem_runtime::__private::Cause(__idem_error)).sqlx_error()
+                },
+            );
+            ::idem_runtime::__private::prepare(
+                __idem_plan,
+                ::idem_runtime::__private::Forget,
+                move |__idem_attempt| {
+                    ::idem_runtime::__private::Box::pin(
+                        price::apply_in(__idem_attempt.tx(), msg),
+                    )
+                },
+            )
+        })
     }
 }
