@@ -4,12 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a fixture that cannot be set up is a failed test")]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "read by the tests alone")]
 
+mod batched;
 mod consumed;
 mod db;
 mod logs;
 mod script;
 mod stores;
 
+pub use batched::{Batches, Detailed, Slices};
 pub use consumed::{Consumes, Gate, Wire};
 pub use db::Db;
 pub use logs::Logs;

@@ -8,6 +8,7 @@
 //!
 //! The names in brackets (B01 …) are the faults of comparable systems that an exercise answers.
 
+mod batch;
 mod claim;
 mod commit;
 mod consumer;
@@ -77,6 +78,16 @@ for_each_store! {
         a_foreign_unique_index_is_a_failure_and_never_a_duplicate
         two_handlers_apply_the_same_key_once_each
         a_handler_type_is_what_consumers_run;
+    batch:
+        a_batch_is_applied_in_one_transaction
+        the_same_key_twice_in_a_batch_is_one_effect
+        a_message_that_fails_takes_no_other_down
+        whoever_ends_the_transaction_is_found_out
+        two_batches_with_the_same_keys_do_not_deadlock
+        what_stands_beside_the_key_is_judged_for_each
+        a_slice_holds_the_new_messages_alone
+        an_effect_outside_the_database_is_never_in_a_batch
+        a_batch_that_is_dropped_leaves_nothing;
     keys:
         a_missing_part_is_refused_and_stores_nothing
         any_text_is_a_key_of_its_own
