@@ -49,13 +49,13 @@ macro_rules! batches {
             }
 
             #[idempotent(
-                                        key(msg.id),
-                                        retention = "7d",
-                                        fingerprint(msg.cents),
-                                        occurred_at = msg.at,
-                                        replay,
-                                        name = $detailed
-                                    )]
+                                                key(msg.id),
+                                                retention = "7d",
+                                                fingerprint(msg.cents),
+                                                occurred_at = msg.at,
+                                                replay,
+                                                name = $detailed
+                                            )]
             pub async fn detailed(tx: &mut Tx<'_>, msg: &Detailed) -> anyhow::Result<i64> {
                 <$store>::run(tx, &format!("INSERT INTO effect (note) VALUES ('{}')", msg.id)).await?;
                 Ok(msg.cents)
@@ -77,11 +77,11 @@ macro_rules! batches {
             }
 
             #[idempotent(
-                                        key(msg.id),
-                                        retention = "7d",
-                                        external(provider = "smtp", guard = none, risk = "a second letter"),
-                                        name = $outside
-                                    )]
+                                                key(msg.id),
+                                                retention = "7d",
+                                                external(provider = "smtp", guard = none, risk = "a second letter"),
+                                                name = $outside
+                                            )]
             pub async fn outside(tx: &mut Tx<'_>, msg: &Message) -> anyhow::Result<usize> {
                 anyhow::ensure!(msg.steps.iter().all(|step| !matches!(step, Step::Say(_))), "no words");
                 perform::apply_in(tx, msg).await

@@ -143,6 +143,100 @@ async fn what_has_an_order_keeps_it_and_holds_nothing_else_up() {
     .await;
 }
 
+/// The second must not overtake the first, which comes again from the broker.
+#[tokio::test]
+async fn behind_what_comes_again_in_order_everything_comes_again() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<false>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer).await.unwrap();
+        script.deliver([
+            delivery(1, &Wire::failing("first", 1)).in_order(7),
+            delivery(2, &Wire::new("second")).in_order(7),
+            delivery(3, &Wire::new("third")).in_order(7),
+        ]);
+        assert!(matches!(script.settled().await, (1, Settlement::Retry { .. })));
+        for number in [2, 3] {
+            assert_eq!(script.settled().await, (number, Settlement::Release { after: Duration::ZERO }));
+        }
+        assert_eq!((script.gate.runs("second"), script.gate.runs("third")), (0, 0));
+        script.deliver([
+            Delivery::new(Wire::failing("first", 1).message(), 2, 4).in_order(7),
+            delivery(5, &Wire::new("second")).in_order(7),
+        ]);
+        assert_eq!(script.settled().await, (4, Settlement::Ack));
+        assert_eq!(script.settled().await, (5, Settlement::Ack));
+        consuming.stop().await;
+    })
+    .await;
+}
+
+const TRANSACTIONS: &str = "SELECT count(DISTINCT claim) FROM idem_key";
+
+#[tokio::test]
+async fn a_batch_shares_a_transaction_until_one_of_it_fails() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer.batch(3)).await.unwrap();
+        let plain = |number: u32| delivery(number, &Wire::new(format!("e{number}")));
+        script.deliver((0..6).map(plain));
+        for _ in 0..6 {
+            assert_eq!(script.settled().await.1, Settlement::Ack);
+        }
+        assert_eq!((db.keys().await, db.number(TRANSACTIONS).await), (6, 2));
+
+        // Fails in its batch and once more alone; a body that is none; one that failed before.
+        let fails = Wire::failing("fails", 2);
+        let body = Delivery::new(idem_runtime::Incoming::new("{"), 1, 12);
+        script.deliver([delivery(10, &fails), plain(11), body]);
+        script.deliver([Delivery::new(Wire::failing("again", 1).message(), 2, 13), plain(14), plain(15)]);
+        let mut settled = Vec::new();
+        for _ in 0..6 {
+            settled.push(script.settled().await);
+        }
+        settled.sort_by_key(|(number, _)| *number);
+        let is_acked = |(_, settlement): &(u32, Settlement)| *settlement == Settlement::Ack;
+        assert_eq!(settled.iter().map(is_acked).collect::<Vec<_>>(), [true, true, false, true, true, true]);
+        let Settlement::DeadLetter { reason } = &settled[2].1 else { panic!("{settled:?}") };
+        assert!(reason.contains("cannot be decoded"), "{reason}");
+        assert_eq!((script.gate.runs("fails"), script.gate.runs("again")), (3, 2));
+        // Three together, and two of the last ones.
+        assert_eq!((db.keys().await, db.number(TRANSACTIONS).await), (11, 6));
+        assert_eq!(db.number("SELECT count(*) FROM effect").await, 11);
+        consuming.stop().await;
+    })
+    .await;
+}
+
+/// Batches of an order follow each other, and whoever failed holds its order up.
+#[tokio::test]
+async fn batches_keep_the_order() {
+    Db::<Sqlite>::test(async |db| {
+        let (mut script, adapter) = Script::new::<true>();
+        let consuming = script.start(&db.engine(4).await, adapter, |consumer| consumer.batch(4)).await.unwrap();
+        let fails = |number: u32| if number == 5 { 2 } else { 0 };
+        let wire = |number: u32| Wire::failing(format!("e{number}"), fails(number));
+        script.deliver((0..20).map(|number| delivery(number, &wire(number)).in_order(u64::from(number % 2))));
+        script.deliver((20..30).map(|number| delivery(number, &wire(number)).in_order(u64::from(number % 2))));
+        let mut settled = Vec::new();
+        for _ in 0..30 {
+            let (number, settlement) = script.settled().await;
+            assert_eq!(settlement, Settlement::Ack);
+            settled.push(number);
+        }
+        for order in 0..2 {
+            let of_it: Vec<_> = settled.iter().filter(|number| *number % 2 == order).collect();
+            assert!(of_it.is_sorted(), "{settled:?}");
+        }
+        let notes = "SELECT count(*) FROM effect AS one JOIN effect AS two ON one.rowid < two.rowid \
+                     AND CAST(substr(one.note, 2) AS INTEGER) > CAST(substr(two.note, 2) AS INTEGER) \
+                     AND substr(one.note, 2) % 2 = substr(two.note, 2) % 2";
+        assert_eq!((db.number(notes).await, db.keys().await), (0, 30));
+        assert!(db.number(TRANSACTIONS).await < 20);
+        consuming.stop().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_stop_gives_back_what_waits_behind_another_one() {
     Db::<Sqlite>::test(async |db| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sqlx::Pool;
 
 use super::{Adapter, AdapterError, Connected, Delivery, Incoming, Lag, Retries, Settlement};
@@ -269,6 +270,14 @@ impl<S: Store> Adapter for DatabaseQueue<S> {
         still_held(was_held)
     }
 
+    async fn ack_all(&self, deliveries: &[Delivery<DatabaseReceipt>]) -> Vec<Result<(), AdapterError>> {
+        let held: Vec<_> = deliveries.iter().map(|delivery| delivery.receipt.0).collect();
+        match self.remove_all(&held).await {
+            Ok(left) => held.iter().map(|held| still_held(!left.contains(&held.id))).collect(),
+            Err(_) => join_all(deliveries.iter().map(|delivery| self.settle(delivery, &Settlement::Ack))).await,
+        }
+    }
+
     async fn extend(&self, receipt: &DatabaseReceipt) -> Result<(), AdapterError> {
         let lease = as_millis(self.lease);
         still_held(run!(self, |conn| S::hide_for(conn, receipt.0, lease, self.keep)))
@@ -277,6 +286,12 @@ impl<S: Store> Adapter for DatabaseQueue<S> {
     async fn lag(&self) -> Result<Option<Lag>, AdapterError> {
         let (messages, oldest) = run!(self, |conn| S::unsettled(conn, &self.queue, COUNTED));
         Ok(Some(Lag::new(messages.unsigned_abs()).oldest(oldest.map(millis))))
+    }
+}
+
+impl<S: Store> DatabaseQueue<S> {
+    async fn remove_all(&self, held: &[Held]) -> Result<Vec<i64>, AdapterError> {
+        Ok(run!(self, |conn| S::remove_all(conn, held)))
     }
 }
 

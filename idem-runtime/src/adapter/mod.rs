@@ -11,6 +11,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
 
@@ -61,6 +63,15 @@ pub trait Adapter: Send + Sync + 'static {
         delivery: &Delivery<Self::Receipt>,
         settlement: &Settlement,
     ) -> impl Future<Output = Result<(), AdapterError>> + Send;
+
+    /// Acknowledges many deliveries, and says of each, in their order, what came of it. As [`settle`](Self::settle) for each
+    /// at once, unless the broker has something better.
+    fn ack_all(
+        &self,
+        deliveries: &[Delivery<Self::Receipt>],
+    ) -> impl Future<Output = Vec<Result<(), AdapterError>>> + Send {
+        join_all(deliveries.iter().map(|delivery| self.settle(delivery, &Settlement::Ack)))
+    }
 
     /// Says that a delivery is still being handled, so that the broker does not give it to somebody else. Called at a third
     /// of [`Connected::lease`].

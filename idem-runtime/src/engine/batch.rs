@@ -21,16 +21,22 @@ use super::lease::Lease;
 use super::setback::{KeyLeft, Stop, escaped, refuse_unprovable};
 use super::slice::{AnySlice, Slice};
 use crate::error::{Error, ErrorKind};
-use crate::handler::{Handled, Handler, HandlerMeta, Semantics};
+use crate::handler::{Handled, Handler, HandlerMeta, HandlerResult, Semantics};
 use crate::key::Key;
-use crate::store::{Claimed, CommitError, Fault, NewKey, Store};
+use crate::store::{Claimed, CommitError, Fault, KeyRow, NewKey, Store};
 use crate::telemetry;
 
-/// A message of the batch, and its place among them.
-struct Member<'b, S: Store> {
+/// A message's place in the batch, and its key.
+#[derive(Clone, Copy)]
+struct Keyed<'b> {
     place: usize,
     key: &'b Key,
     new: NewKey<'b>,
+}
+
+/// A message of the batch.
+struct Member<'b, S: Store> {
+    keyed: Keyed<'b>,
     body: &'b mut dyn Body<S>,
 }
 
@@ -122,10 +128,9 @@ impl<S: Store> Engine<S> {
         messages: &[&H::Message],
         state: &H::State,
     ) -> Vec<Option<Handled<H::Returned>>> {
-        let mut outcomes: Vec<_> = messages.iter().map(|_| None).collect();
-        let meta = H::META;
+        let (meta, none) = (H::META, || messages.iter().map(|_| None).collect());
         if messages.len() < 2 || !meta.external.is_empty() || meta.semantics != Semantics::Idempotent {
-            return outcomes;
+            return none();
         }
         let mut prepared: Vec<_> = messages.iter().map(|message| H::prepare(message, state)).collect();
         let mut slice = H::APPLIES_ALL.then(|| Slice::<S, H>::new(messages, state));
@@ -135,6 +140,7 @@ impl<S: Store> Engine<S> {
         let span = telemetry::batch::<S>(meta, messages.len());
         let decided = self.attempt_batch(meta, members, any_slice).instrument(span).await;
         let decided: Vec<_> = decided.into_iter().map(|(place, _, ended)| (place, ended)).collect();
+        let mut outcomes: Vec<_> = none();
         for (place, ended) in decided {
             let Some(Prepared { key: Some(Ok(Ok(key))), mut body, .. }) = prepared[place].take() else { continue };
             if let (Ok(Ended::Applied), Some(value)) = (&ended, slice.as_ref().and_then(Slice::value)) {
@@ -152,7 +158,7 @@ impl<S: Store> Engine<S> {
         members: Vec<Member<'b, S>>,
         slice: Option<&mut dyn AnySlice<S>>,
     ) -> Vec<Decided<'b>> {
-        let keys: Vec<_> = members.iter().map(|member| (member.place, member.key)).collect();
+        let keys: Vec<_> = members.iter().map(|member| (member.keyed.place, member.keyed.key)).collect();
         let lease = match self.inner.connections.take().await {
             Ok(lease) => lease,
             Err(error) => return no_connection(meta, keys, error),
@@ -186,10 +192,10 @@ impl<S: Store> Engine<S> {
                 }
                 Vec::new()
             }
-            Over::Failed(is_clean) => self.rolled_back(lease, is_clean, &fresh).await,
+            Over::Failed(is_clean) => self.rolled_back(lease, is_clean, &keyed(&fresh)).await,
             Over::Escaped(last) => {
                 drop(lease);
-                self.escaped_behind(last, &fresh).await
+                self.escaped_behind(last, &keyed(&fresh)).await
             }
         };
         decided.into_iter().chain(ended).collect()
@@ -214,7 +220,7 @@ impl<S: Store> Engine<S> {
             drop(tx);
             return (fresh, decided, Over::Unused(true));
         }
-        let places: Vec<_> = fresh.iter().map(|member| member.place).collect();
+        let places: Vec<_> = fresh.iter().map(|member| member.keyed.place).collect();
         let ran = match slice {
             Some(slice) => run_slice(tx, slice, &places).await,
             None => self.run_bodies(tx, &mut fresh).await,
@@ -232,30 +238,30 @@ impl<S: Store> Engine<S> {
         members: Vec<Member<'b, S>>,
     ) -> Option<(Vec<Member<'b, S>>, Vec<Decided<'b>>)> {
         let statements = &self.inner.statements;
-        let keys: Vec<_> = members.iter().map(|member| member.new).collect();
+        let keys: Vec<_> = members.iter().map(|member| member.keyed.new).collect();
         let begun = telemetry::Timer::start();
         let claimed = S::claim_all(tx, statements, &keys).await.ok()?;
         telemetry::claimed(begun);
         let (mut fresh, mut taken) = (Vec::new(), Vec::new());
         for (member, claimed) in members.into_iter().zip(claimed) {
             match claimed {
-                Claimed::New { clock: Some(clock) } if refuse_unprovable(meta, member.key, clock).is_err() => {
+                Claimed::New { clock: Some(clock) } if refuse_unprovable(meta, member.keyed.key, clock).is_err() => {
                     return None;
                 }
                 Claimed::New { .. } => fresh.push(member),
                 Claimed::Taken => taken.push(member),
             }
         }
-        let keys: Vec<_> = taken.iter().map(|member| member.new).collect();
+        let keys: Vec<_> = taken.iter().map(|member| member.keyed.new).collect();
         let rows = S::find_all(tx, statements, &keys).await.ok()?;
         let mut decided = Vec::new();
-        for (Member { place, key, new, body }, row) in taken.into_iter().zip(rows) {
+        for (Member { keyed: Keyed { place, key, new }, body }, row) in taken.into_iter().zip(rows) {
             if row.is_some() {
                 let ended = self.duplicate(meta, row, new, body).map_err(|setback| setback.stop);
                 decided.push((place, key, ended));
             }
         }
-        fresh.sort_unstable_by_key(|member| member.place);
+        fresh.sort_unstable_by_key(|member| member.keyed.place);
         Some((fresh, decided))
     }
 
@@ -267,7 +273,7 @@ impl<S: Store> Engine<S> {
             let stored = match verdict {
                 Verdict::Done { result: None } => true,
                 Verdict::Done { result: Some(result) } => {
-                    S::store_result(&mut tx, &self.inner.statements, member.new, &result).await.is_ok()
+                    S::store_result(&mut tx, &self.inner.statements, member.keyed.new, &result).await.is_ok()
                 }
                 _ => false,
             };
@@ -292,7 +298,7 @@ impl<S: Store> Engine<S> {
         match committed {
             Ok(()) => {
                 lease.end();
-                fresh.iter().map(|member| (member.place, member.key, Ok(Ended::Applied))).collect()
+                fresh.iter().map(|member| (member.keyed.place, member.keyed.key, Ok(Ended::Applied))).collect()
             }
             // Alone, they find out which of them it was.
             Err(CommitError::Aborted(_)) => {
@@ -307,7 +313,7 @@ impl<S: Store> Engine<S> {
             }
             Err(CommitError::Escaped(_)) => {
                 drop(lease);
-                self.escaped_behind(fresh.len(), &fresh).await
+                self.escaped_behind(fresh.len(), &keyed(&fresh)).await
             }
             Err(CommitError::Lost(_)) => {
                 drop(lease);
@@ -320,7 +326,7 @@ impl<S: Store> Engine<S> {
     async fn resolve_all<'b>(&self, meta: &'static HandlerMeta, fresh: Vec<Member<'b, S>>) -> Vec<Decided<'b>> {
         let mut decided = Vec::new();
         let mut unknown = None;
-        for Member { place, key, new, body } in fresh {
+        for Member { keyed: Keyed { place, key, new }, body } in fresh {
             let found = match &unknown {
                 None => self.look_up(new).await.map_err(|error| error.to_string()),
                 Some(error) => Err(String::clone(error)),
@@ -341,14 +347,14 @@ impl<S: Store> Engine<S> {
     }
 
     /// A handler that commits by hand and then fails leaves the keys of all behind.
-    async fn rolled_back<'b>(&self, mut lease: Lease<'_, S>, clean: bool, fresh: &[Member<'b, S>]) -> Vec<Decided<'b>> {
-        let keys: Vec<_> = fresh.iter().map(|member| member.new).collect();
+    async fn rolled_back<'b>(&self, mut lease: Lease<'_, S>, clean: bool, fresh: &[Keyed<'b>]) -> Vec<Decided<'b>> {
+        let keys: Vec<_> = fresh.iter().map(|keyed| keyed.new).collect();
         let Ok(rows) = S::find_all(lease.conn(), &self.inner.statements, &keys).await else { return Vec::new() };
-        let left = |(member, row): (&Member<'b, S>, &Option<crate::store::KeyRow>)| {
-            let is_ours = row.as_ref().is_some_and(|row| row.claim == member.new.claim);
-            is_ours.then(|| (member.place, member.key, Err(escaped(KeyLeft::Stored, None).stop)))
-        };
-        let left: Vec<_> = fresh.iter().zip(&rows).filter_map(left).collect();
+        let is_ours =
+            |row: &Option<KeyRow>, keyed: &Keyed<'_>| row.as_ref().is_some_and(|row| row.claim == keyed.new.claim);
+        let left = fresh.iter().zip(&rows).filter(|(keyed, row)| is_ours(row, keyed));
+        let left: Vec<_> =
+            left.map(|(keyed, _)| (keyed.place, keyed.key, Err(escaped(KeyLeft::Stored, None).stop))).collect();
         if clean && left.is_empty() {
             lease.end();
         }
@@ -357,20 +363,24 @@ impl<S: Store> Engine<S> {
 
     /// One of the bodies ended the transaction. Those behind it did not run: without a key they are new, and with one, a
     /// redelivery would be taken for a duplicate.
-    async fn escaped_behind<'b>(&self, last: usize, fresh: &[Member<'b, S>]) -> Vec<Decided<'b>> {
+    async fn escaped_behind<'b>(&self, last: usize, fresh: &[Keyed<'b>]) -> Vec<Decided<'b>> {
         let mut decided = Vec::new();
-        for (place, member) in fresh.iter().enumerate() {
-            let left = self.key_left(member.new).await;
-            if place <= last || !matches!(left, KeyLeft::NotStored) {
-                decided.push((member.place, member.key, Err(escaped(left, None).stop)));
+        for (index, Keyed { place, key, new }) in fresh.iter().enumerate() {
+            let left = self.key_left(*new).await;
+            if index <= last || !matches!(left, KeyLeft::NotStored) {
+                decided.push((*place, *key, Err(escaped(left, None).stop)));
             }
         }
         decided
     }
 }
 
+fn keyed<'b, S: Store>(members: &[Member<'b, S>]) -> Vec<Keyed<'b>> {
+    members.iter().map(|member| member.keyed).collect()
+}
+
 /// The messages with a usable key, the first of each, sorted by it.
-fn members<'b, S: Store, R: crate::handler::HandlerResult>(
+fn members<'b, S: Store, R: HandlerResult>(
     meta: &'static HandlerMeta,
     claim: i64,
     prepared: &'b mut [Option<Prepared<'_, S, R>>],
@@ -388,10 +398,10 @@ fn members<'b, S: Store, R: crate::handler::HandlerResult>(
             timed: key.occurred_at().is_some(),
         };
         if known.insert(new.event_key) {
-            members.push(Member { place, key, new, body: &mut **body });
+            members.push(Member { keyed: Keyed { place, key, new }, body: &mut **body });
         }
     }
-    members.sort_unstable_by_key(|member| member.new.event_key);
+    members.sort_unstable_by_key(|member| member.keyed.new.event_key);
     members
 }
 

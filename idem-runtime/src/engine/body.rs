@@ -48,10 +48,13 @@ pub(super) trait Body<S: Store>: Send {
     fn can_run_again(&self) -> bool;
 }
 
+/// What the handler returned, if it ran, and what is known of an earlier delivery, if there was one.
+type Ends<R> =
+    (Option<Result<<R as HandlerResult>::Ok, <R as HandlerResult>::Err>>, Option<Seen<<R as HandlerResult>::Ok>>);
+
 /// The body with what its types come to at the end.
 pub(super) trait TypedBody<S: Store, R: HandlerResult>: Body<S> {
-    /// What the handler returned, and what is known of an earlier delivery.
-    fn take(&mut self) -> (Option<Result<R::Ok, R::Err>>, Option<Seen<R::Ok>>);
+    fn take(&mut self) -> Ends<R>;
 
     /// The event was applied by the handler's other body, the one for many.
     fn applied(&mut self, value: R::Ok);
@@ -192,7 +195,7 @@ where
     S: Store,
     R: HandlerResult,
 {
-    fn take(&mut self) -> (Option<Result<R::Ok, R::Err>>, Option<Seen<R::Ok>>) {
+    fn take(&mut self) -> Ends<R> {
         (self.result.take(), self.seen.take())
     }
 

@@ -72,6 +72,22 @@ pub(super) async fn every_event_is_applied_once_and_the_queue_is_empty<S: Consum
     assert_eq!((db.number("SELECT count(*) FROM effect").await, db.number(LEFT).await), (50, 0));
 }
 
+/// Two consumers, duplicates within batches and across them, and failures in between.
+pub(super) async fn batches_apply_every_event_once<S: Consumes>(db: Arc<Db<S>>) {
+    let (one, other) = (Setup::new(&db).await, Setup::new(&db).await);
+    for round in 0..3 {
+        one.send((0..200).map(|number| Wire::failing(format!("e{number}"), u32::from(number % 40 == round)))).await;
+    }
+    one.send([Wire::failing("poison", 99)]).await;
+    let consuming =
+        (one.consumer().batch(20).start().await.unwrap(), other.consumer().batch(20).start().await.unwrap());
+    until(&db, WAITING, 0).await;
+    tokio::join!(consuming.0.stop(), consuming.1.stop());
+    assert_eq!((db.number("SELECT count(DISTINCT note) FROM effect").await, db.keys().await), (200, 200));
+    assert_eq!((db.number("SELECT count(*) FROM effect").await, db.number(LEFT).await), (200, 1));
+    assert!(db.number("SELECT count(DISTINCT claim) FROM idem_key").await < 150);
+}
+
 pub(super) async fn two_consumers_share_a_queue<S: Consumes>(db: Arc<Db<S>>) {
     let (one, other) = (Setup::new(&db).await, Setup::new(&db).await);
     one.send((0..100).map(|number| Wire::new(format!("e{number}")))).await;

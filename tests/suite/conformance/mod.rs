@@ -157,6 +157,7 @@ for_each_store! {
         a_pass_renews_its_lease_while_it_runs;
     consumer:
         every_event_is_applied_once_and_the_queue_is_empty
+        batches_apply_every_event_once
         two_consumers_share_a_queue
         what_never_succeeds_waits_for_a_human_with_its_reason
         all_handlers_of_a_message_are_done_before_the_ack

@@ -1,7 +1,11 @@
 //! The consumer: one loop between a broker and the handlers, for all brokers.
 //!
-//! `run.rs` is the loop, `one.rs` what happens to one delivery.
+//! `run.rs` is the loop, `hand_out.rs` says what is handled together and what waits, `one.rs` what happens to one
+//! delivery, `batch.rs` what happens to many at once, and `consuming.rs` is what the application holds.
 
+mod batch;
+mod consuming;
+mod hand_out;
 mod one;
 mod retry;
 mod route;
@@ -21,10 +25,11 @@ use crate::telemetry;
 
 use one::Shared;
 use route::Routed;
+use run::Limits;
 
+pub use consuming::Consuming;
 pub use retry::RetryPolicy;
 pub use route::{Route, route};
-pub use run::Consuming;
 
 /// How many deliveries are handled at once.
 const CONCURRENCY: usize = 8;
@@ -75,6 +80,7 @@ pub struct Consumer<S: Store, A: Adapter> {
     adapter: A,
     routes: Vec<Box<dyn Routed<S>>>,
     concurrency: usize,
+    batch: usize,
     retry: RetryPolicy,
     grace: Duration,
     strict: bool,
@@ -84,7 +90,7 @@ impl<S: Store, A: Adapter> Consumer<S, A> {
     /// A consumer with the defaults, and without handlers yet.
     pub fn new(engine: &Engine<S>, adapter: A) -> Self {
         let (concurrency, retry, grace) = (CONCURRENCY, RetryPolicy::default(), GRACE);
-        Self { engine: engine.clone(), adapter, routes: Vec::new(), concurrency, retry, grace, strict: false }
+        Self { engine: engine.clone(), adapter, routes: Vec::new(), concurrency, batch: 1, retry, grace, strict: false }
     }
 
     /// Every message goes to this handler, decoded as JSON; to several, if this is called several times. Each has its own key
@@ -114,6 +120,20 @@ impl<S: Store, A: Adapter> Consumer<S, A> {
     /// none grows old while it waits here. A pool with fewer connections makes them wait for each other.
     pub fn concurrency(mut self, deliveries: usize) -> Self {
         self.concurrency = deliveries.max(1);
+        self
+    }
+
+    /// How many deliveries share a transaction, at most. Default: 1, each its own.
+    ///
+    /// What the broker has at hand becomes a batch; nobody waits for it to be full. The outcome is that of each delivery
+    /// alone: if one fails, the batch is rolled back and each is handled by itself. A delivery that failed before is in no
+    /// batch, nor is one for a handler without a key or with effects outside the database. See
+    /// [`Engine::handle_batch`].
+    ///
+    /// Up to [`concurrency`](Self::concurrency) batches are handled at once, and as many deliveries are taken from the
+    /// broker.
+    pub fn batch(mut self, deliveries: usize) -> Self {
+        self.batch = deliveries.max(1);
         self
     }
 
@@ -168,8 +188,9 @@ impl<S: Store, A: Adapter> Consumer<S, A> {
             Error::new(kind).detail(place)
         })?;
         self.check_horizon(&connected)?;
-        let Self { engine, adapter, routes, concurrency, retry, grace, .. } = self;
-        Ok(run::spawn(Shared::new(engine, adapter, routes, retry, connected.lease), concurrency, grace))
+        let Self { engine, adapter, routes, concurrency, batch, retry, grace, .. } = self;
+        let limits = Limits { concurrency, batch, grace };
+        Ok(run::spawn(Shared::new(engine, adapter, routes, retry, connected.lease), limits))
     }
 
     /// Compares the broker's own redelivery with what the handlers declare. [B39]

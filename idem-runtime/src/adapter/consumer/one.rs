@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 
 use super::super::{Adapter, AdapterError, AdapterFault, Delivery, Retries, Settlement};
+use super::consuming::{Phase, reached};
 use super::retry::RetryPolicy;
 use super::route::{Call, Handled, Routed};
-use super::run::{Phase, reached};
 use crate::engine::{Engine, panic_text};
 use crate::error::ErrorKind;
 use crate::outcome::Settle;
@@ -32,6 +33,14 @@ pub(super) struct Shared<S: Store, A: Adapter> {
     lease: AtomicU64,
     /// How many deliveries in a row ended because the database could not be used.
     pub(super) troubles: AtomicU32,
+}
+
+/// What a task leaves to do.
+pub(super) struct Left<R> {
+    /// Deliveries of a batch that are not decided. They come before what waits for them.
+    pub(super) alone: Vec<Delivery<R>>,
+    /// Whether the delivery comes again, so that what comes after it in its order may not overtake it.
+    pub(super) postponed: bool,
 }
 
 /// What is to be told the broker, and what is to be counted.
@@ -67,42 +76,53 @@ impl<S: Store, A: Adapter> Shared<S, A> {
 
     /// Handles a delivery until it is settled. `running` bounds how many handlers run; a delivery that waits here for its
     /// next attempt does not count.
-    pub(super) async fn handle(
+    pub(super) async fn handle_one(
         self: Arc<Self>,
         delivery: Delivery<A::Receipt>,
         running: Arc<Semaphore>,
+        phase: watch::Receiver<Phase>,
+    ) -> Left<A::Receipt> {
+        let settlement = self.handle_until_decided(&delivery, &running, phase).await;
+        if let Some(settlement) = &settlement {
+            self.settle(&delivery, settlement).await;
+        }
+        let postponed = matches!(settlement, Some(Settlement::Retry { .. } | Settlement::Release { .. }));
+        Left { alone: Vec::new(), postponed }
+    }
+
+    /// `None` when it is settled.
+    async fn handle_until_decided(
+        &self,
+        delivery: &Delivery<A::Receipt>,
+        running: &Semaphore,
         mut phase: watch::Receiver<Phase>,
-    ) {
+    ) -> Option<Settlement> {
+        let deliveries = std::slice::from_ref(delivery);
         let mut attempt = delivery.attempt.max(1);
+        let given_back = Some(Settlement::Release { after: Duration::ZERO });
         loop {
             let permit = tokio::select! {
-                permit = self.keeping(&delivery, running.acquire()) => permit,
-                () = reached(&mut phase, Phase::Stopping) => {
-                    return self.settle(&delivery, &Settlement::Release { after: Duration::ZERO }).await;
-                }
+                permit = self.keeping(deliveries, running.acquire()) => permit,
+                () = reached(&mut phase, Phase::Stopping) => return given_back,
             };
             // Nobody closes it.
-            let Ok(permit) = permit else { return };
+            let Ok(permit) = permit else { return given_back };
             let acked = AtomicBool::new(false);
             let settlement = tokio::select! {
-                settlement = self.keeping_until(&acked, &delivery, self.caught(&delivery, attempt, &acked)) => settlement,
+                settlement = self.keeping_until(&acked, deliveries, self.caught(delivery, attempt, &acked)) => settlement,
                 // Dropping the attempt rolls it back, or loses it, if it was acknowledged first.
                 () = reached(&mut phase, Phase::Abandoning) => {
-                    if acked.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    return self.settle(&delivery, &Settlement::Release { after: Duration::ZERO }).await;
+                    return given_back.filter(|_| !acked.load(Ordering::Relaxed));
                 }
             };
             drop(permit);
             let after = match &settlement {
-                None => return,
                 Some(Settlement::Retry { after } | Settlement::Release { after })
                     if A::RETRIES == Retries::InProcess =>
                 {
                     *after
                 }
-                Some(settlement) => return self.settle(&delivery, settlement).await,
+                _ => return settlement,
             };
             let pause = async {
                 tokio::select! {
@@ -110,8 +130,8 @@ impl<S: Store, A: Adapter> Shared<S, A> {
                     () = reached(&mut phase, Phase::Stopping) => true,
                 }
             };
-            if self.keeping(&delivery, pause).await {
-                return self.settle(&delivery, &Settlement::Release { after: Duration::ZERO }).await;
+            if self.keeping(deliveries, pause).await {
+                return given_back;
             }
             attempt += u32::from(matches!(settlement, Some(Settlement::Retry { .. })));
         }
@@ -200,8 +220,9 @@ impl<S: Store, A: Adapter> Shared<S, A> {
     /// Tells the broker, again where it did not hear. What cannot be told comes again.
     pub(super) async fn settle(&self, delivery: &Delivery<A::Receipt>, settlement: &Settlement) {
         let how = settlement.name();
+        let deliveries = std::slice::from_ref(delivery);
         for tries in 1..=SETTLE_TRIES {
-            let error = match self.keeping(delivery, self.adapter.settle(delivery, settlement)).await {
+            let error = match self.keeping(deliveries, self.adapter.settle(delivery, settlement)).await {
                 Ok(()) => return telemetry::settled(A::BROKER, how),
                 Err(error) => error,
             };
@@ -224,16 +245,16 @@ impl<S: Store, A: Adapter> Shared<S, A> {
         }
     }
 
-    /// Does something for a delivery, and says all along that it is not abandoned.
-    async fn keeping<T>(&self, delivery: &Delivery<A::Receipt>, work: impl Future<Output = T>) -> T {
-        self.keeping_until(&AtomicBool::new(false), delivery, work).await
+    /// Does something for deliveries, and says all along that they are not abandoned.
+    pub(super) async fn keeping<T>(&self, deliveries: &[Delivery<A::Receipt>], work: impl Future<Output = T>) -> T {
+        self.keeping_until(&AtomicBool::new(false), deliveries, work).await
     }
 
-    /// The same, until it is acknowledged while the work goes on.
+    /// The same, until they are acknowledged while the work goes on.
     async fn keeping_until<T>(
         &self,
         acked: &AtomicBool,
-        delivery: &Delivery<A::Receipt>,
+        deliveries: &[Delivery<A::Receipt>],
         work: impl Future<Output = T>,
     ) -> T {
         let lease = self.lease.load(Ordering::Relaxed);
@@ -245,7 +266,7 @@ impl<S: Store, A: Adapter> Shared<S, A> {
             loop {
                 tokio::time::sleep(Duration::from_millis((lease / 3).max(1))).await;
                 if !acked.load(Ordering::Relaxed) {
-                    self.extend(&delivery.receipt).await;
+                    join_all(deliveries.iter().map(|delivery| self.extend(&delivery.receipt))).await;
                 }
             }
         };

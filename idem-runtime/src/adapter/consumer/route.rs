@@ -107,6 +107,9 @@ pub(super) trait Routed<S: Store>: Send + Sync {
     /// Decodes the message, and is ready to apply it.
     fn prepare<'a>(&'a self, engine: &'a Engine<S>, incoming: &Incoming) -> Result<Call<'a>, Error>;
 
+    /// Applies many messages in one transaction, and says of each whether it is done. What is not is handled alone.
+    fn apply_batch<'a>(&'a self, engine: &'a Engine<S>, incoming: Vec<&'a Incoming>) -> BoxFuture<'a, Vec<bool>>;
+
     fn is_at_most_once(&self) -> bool {
         matches!(self.meta().semantics, Semantics::AtMostOnce { .. })
     }
@@ -141,6 +144,16 @@ where
                 Err(failure) => failed(&failure),
             }
         }))
+    }
+
+    fn apply_batch<'a>(&'a self, engine: &'a Engine<S>, incoming: Vec<&'a Incoming>) -> BoxFuture<'a, Vec<bool>> {
+        Box::pin(async move {
+            let decoded: Vec<_> = incoming.into_iter().map(|incoming| (self.decode)(incoming).ok()).collect();
+            let messages: Vec<_> = decoded.iter().flatten().collect();
+            let mut handled = engine.try_batch::<H>(&messages, &self.state).await.into_iter();
+            let mut is_done = || handled.next().is_some_and(|handled| matches!(handled, Some(Ok(_))));
+            decoded.iter().map(|decoded| decoded.is_some() && is_done()).collect()
+        })
     }
 }
 

@@ -60,6 +60,9 @@ pub trait Queue: Database {
 
     fn remove(conn: &mut Self::Connection, held: Held, keep: bool) -> BoxFuture<'_, sqlx::Result<bool>>;
 
+    /// Removes many in one statement, and names those that somebody else holds by now.
+    fn remove_all<'c>(conn: &'c mut Self::Connection, held: &'c [Held]) -> BoxFuture<'c, sqlx::Result<Vec<i64>>>;
+
     /// Shows it again after so long; as if it had not been taken, where that does not count.
     fn put_back(
         conn: &mut Self::Connection,

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{MySql, Row};
 
-use super::sql::{Sql, queue, queued_rows};
+use super::sql::{Sql, queue, queued_rows, remove_all};
 use super::{Held, QueuedRow};
 
 const SQL: Sql = Sql {

@@ -1,5 +1,11 @@
 //! One store's statements, and the calls that are the same on each of them.
 
+#![allow(clippy::disallowed_types, reason = "what is put in is numbers")]
+
+use sqlx::AssertSqlSafe;
+
+use super::Held;
+
 /// One store's statements. Their parameters stand in the order in which [`Queue`](super::Queue)'s methods name them, unless
 /// said.
 pub(super) struct Sql {
@@ -63,6 +69,18 @@ macro_rules! queue {
                 Box::pin(async move {
                     let query = sqlx::query($sql.remove).bind(held.id).bind(held.holder);
                     Ok(query.persistent(keep).execute(conn).await?.rows_affected() == 1)
+                })
+            }
+
+            fn remove_all<'c>(conn: &'c mut $connection, held: &'c [Held]) -> BoxFuture<'c, sqlx::Result<Vec<i64>>> {
+                Box::pin(async move {
+                    let [remove, left] = remove_all(held);
+                    let removed = sqlx::raw_sql(remove).execute(&mut *conn).await?.rows_affected();
+                    if removed == held.len() as u64 {
+                        return Ok(Vec::new());
+                    }
+                    let rows = sqlx::raw_sql(left).fetch_all(conn).await?;
+                    rows.iter().map(|row| row.try_get(0)).collect()
                 })
             }
 
@@ -154,6 +172,17 @@ macro_rules! queued_rows {
             })
             .collect::<sqlx::Result<Vec<QueuedRow>>>()
     };
+}
+
+/// Deletes the messages, and asks which are still there. As text: a prepared statement would be another for each length.
+pub(super) fn remove_all(held: &[Held]) -> [AssertSqlSafe<String>; 2] {
+    let list =
+        |number: fn(&Held) -> i64| held.iter().map(|held| number(held).to_string()).collect::<Vec<_>>().join(",");
+    let (ids, holders) = (list(|held| held.id), list(|held| held.holder));
+    [
+        AssertSqlSafe(format!("DELETE FROM idem_queue WHERE id IN ({ids}) AND holder IN ({holders})")),
+        AssertSqlSafe(format!("SELECT id FROM idem_queue WHERE id IN ({ids})")),
+    ]
 }
 
 pub(super) use {queue, queued_rows};

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, Sqlite};
 
-use super::sql::{Sql, queue, queued_rows};
+use super::sql::{Sql, queue, queued_rows, remove_all};
 use super::{Held, QueuedRow};
 
 /// Milliseconds since 1970, as in `../sqlite.rs`.
