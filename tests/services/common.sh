@@ -68,10 +68,14 @@ split_url() {
 # shellcheck disable=SC2016 # expanded by the inner shell, which can be ended when nobody answers
 port_open() { timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null; }
 
-# Opens a connection as descriptor 3, which ends with the subshell that every `ask` runs in.
+# Asks a service, in a shell of its own, with which the connection ends.
+ask() ("${1}_ask" "$2" 2>&1)
+
+# Opens a connection as descriptor 3. If the other side breaks it, whoever misses the answer says so in better words.
 dial() {
   port_open "$1" "$2" || { echo "nothing listens on $1:$2" && return 1; }
-  exec 3<>"/dev/tcp/$1/$2"
+  trap '' PIPE
+  exec 3<>"/dev/tcp/$1/$2" 2>/dev/null
 }
 
 # Bytes are written in hexadecimal, since the strings of bash hold no zeros.

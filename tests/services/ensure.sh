@@ -13,9 +13,9 @@ locate() {
   if [ -n "${!named:-}" ]; then
     address[$name]=${!named} how[$name]="named by $named"
     [[ ${!named} =~ ${form[$name]} ]] || die "$named holds no address such as $usual"
-    answer[$name]=$("${name}_ask" "${!named}" 2>&1) ||
+    answer[$name]=$(ask "$name" "${!named}") ||
       die "$named is set, but no ${title[$name]} answers at $(masked "${!named}"): ${answer[$name]}"
-  elif [ -z "${IDEM_TEST_PRIVATE:-}" ] && answer[$name]=$("${name}_ask" "$usual" 2>&1); then
+  elif [ -z "${IDEM_TEST_PRIVATE:-}" ] && answer[$name]=$(ask "$name" "$usual"); then
     address[$name]=$usual how[$name]="found on its standard port"
   else
     [ -n "${IDEM_TEST_PRIVATE:-}" ] || ! port_open 127.0.0.1 "$port" ||
@@ -41,11 +41,8 @@ start_containers() {
 start_privates() {
   local name starting=() starters=() pid failed=''
   for name in "$@"; do
-    if running "$name" pid &&
-      "${name}_ask" "$("${name}_url" "$(cat "$state/$name/port")")" >/dev/null 2>&1; then
-      continue
-    fi
-    starting+=("$name")
+    running "$name" pid && ask "$name" "$("${name}_url" "$(cat "$state/$name/port")")" >/dev/null ||
+      starting+=("$name")
   done
   [ ${#starting[@]} -eq 0 ] || install_packages "${starting[@]}"
   for name in "${starting[@]}"; do
@@ -60,7 +57,7 @@ start_privates() {
 # Says what a service is and where, and exports its address.
 report() {
   local name=$1 limit
-  [ -n "${answer[$name]:-}" ] || answer[$name]=$("${name}_ask" "${address[$name]}" 2>&1) ||
+  [ -n "${answer[$name]:-}" ] || answer[$name]=$(ask "$name" "${address[$name]}") ||
     die "${title[$name]} was started, but does not answer: ${answer[$name]}"
   # Warnings of the client come before its last line.
   answer[$name]=${answer[$name]##*$'\n'} limit=${answer[$name]##*|}

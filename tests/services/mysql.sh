@@ -27,7 +27,8 @@ mysql_greet() {
   [ "${head:8}" != ff ] || { echo "it refuses connections from here" && return 1; }
   [[ $head =~ ^....00000a$ ]] || { echo "this is no MySQL" && return 1; }
   body=$(receive $((16#${head:2:2}${head:0:2} - 1)))
-  echo "$(unhex "$(sed -E 's/(..)/\1 /g; s/ 00 .*//; s/ //g' <<<"$body")") (no client to log in with)|"
+  # The version, ended by a zero.
+  echo "$(unhex "$(sed 's/../& /g; s/ 00 .*//; s/ //g' <<<"$body")") (no client to log in with)|"
 }
 
 mysql_program() { command -v mariadbd; }

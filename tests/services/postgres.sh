@@ -26,15 +26,18 @@ postgres_greet() {
   while head=$(receive 5) && [[ $head =~ ^(45|4b|4e|52|53|5a)0000....$ ]]; do
     body=$(receive $((16#${head:2} - 4)))
     case $head in
-    45*) unhex "${body//00/20}" && return 1 ;;
+    45*) postgres_fields "$body" | sed -n 's/^M//p' && return 1 ;;
     52*) [ "$body" = 00000000 ] || { echo "of unknown version (no psql to give it a password with)|" && return; } ;;
-    53*) body=$(unhex "${body//00/20}") && [[ $body != "server_version "* ]] || version=${body#* } ;;
-    5a*) echo "${version% }|" && return ;;
+    53*) body=$(postgres_fields "$body") && [[ $body != server_version$'\n'* ]] || version=${body#*$'\n'} ;;
+    5a*) echo "$version|" && return ;;
     esac
   done
   echo "this is no PostgreSQL"
   return 1
 }
+
+# Prints the fields of a message a line each; a zero ends them.
+postgres_fields() { unhex "$(sed 's/../& /g; s/\<00 /0a/g; s/ //g' <<<"$1")"; }
 
 # Debian installs it by version, outside PATH.
 postgres_program() {

@@ -98,7 +98,7 @@ start_private() {
   echo "$port" >"$home/port"
   # Long, since all start at once, and somebody's build may run beside them.
   deadline=$((SECONDS + 120))
-  until "${name}_ask" "$url" >/dev/null 2>&1; do
+  until ask "$name" "$url" >/dev/null; do
     kill -0 $! 2>/dev/null && [ "$SECONDS" -lt "$deadline" ] ||
       die "the private ${title[$name]} did not start, see $home/log: $(tail -n 5 "$home/log")"
     sleep 0.2
