@@ -79,7 +79,7 @@ ensure_services() {
     [ -n "${address[$name]:-}" ] || missing+=("$name") answer[$name]=''
   done
   if [ ${#missing[@]} -gt 0 ]; then
-    trap 'say "interrupted; what was being started may go on, until tests/run --down stops it"; exit 130' INT
+    trap 'say "interrupted; what was being started goes on, until tests/run --down stops it"; exit 130' INT
     if [ -n "$docker" ]; then start_containers "${missing[@]}"; else start_privates "${missing[@]}"; fi
     trap - INT
   fi

@@ -25,6 +25,7 @@ install_packages() {
     policy=/usr/sbin/policy-rc.d
     if [ ! -e $policy ]; then
       trap "rm -f $policy" EXIT
+      trap "exit 130" HUP INT TERM
       printf "%s\n" "#!/bin/sh" "exit 101" >$policy
       chmod 755 $policy
     fi
@@ -45,7 +46,8 @@ install_packages() {
 
 # Makes the folder of a private server, and sets `as_server` to what runs commands there. Root becomes `nobody`, since
 # PostgreSQL refuses to run as root. Where `nobody` cannot reach the checkout (a clone under /root), the folder lies in
-# /tmp, and target/services links it. The caller's variables stay outside: some servers take every setting from there.
+# /tmp, and target/services links it. The commands have a session of their own, so that Ctrl-C ends the tests and not the
+# server, and none of the caller's variables, from which some servers take every setting.
 make_home() {
   local link=$state/$1 become=()
   mkdir "$link"
@@ -62,7 +64,7 @@ make_home() {
   fi
   mkdir "$home/data"
   [ "$EUID" -ne 0 ] || chown nobody "$home/data"
-  as_server=("${become[@]}" env -i "PATH=$PATH" "HOME=$home/data" LC_ALL=C.UTF-8)
+  as_server=(setsid "${become[@]}" env -i "PATH=$PATH" "HOME=$home/data" LC_ALL=C.UTF-8)
 }
 
 # Prints a port from there on that nothing listens on. All lie below those that outgoing connections take.
@@ -72,15 +74,15 @@ free_port() {
   echo "$port"
 }
 
-# Runs a command as a server, in a session of its own, so that Ctrl-C ends the tests and not the server. The pid is
-# written first, and each command replaces the one before it: no server runs that --down does not know.
+# Runs a command as a server. The pid is written first, and each command replaces the one before it, so that no server
+# runs that --down does not know.
 serve() {
   local pid_file=$1
   shift
   (
     echo "$BASHPID" >"$home/$pid_file"
     cd "$home" || exit
-    exec setsid "${as_server[@]}" "$@"
+    exec "${as_server[@]}" "$@"
   ) >>"$home/log" 2>&1 </dev/null 9>&- &
 }
 
@@ -88,6 +90,8 @@ serve() {
 # data is thrown away, so no server waits for the disk; what a test finds after it killed a client is the same.
 start_private() {
   local name=$1 home port url deadline as_server=() server=()
+  # What is begun is ended, so that nothing half made stands in the way of the next run.
+  trap '' INT
   stop "$name"
   make_home "$name"
   port=$(free_port $((10000 + ${standard_port[$name]})))
@@ -125,6 +129,8 @@ stop() {
     kill "-$signal" "$pid" || die "may not stop the private $name (process $pid)"
     deadline=$((SECONDS + 30))
     while running "$name" "$pid_file"; do
+      # RabbitMQ does not hear it while it starts, and there is nothing to lose.
+      [ "$SECONDS" -lt $((deadline - 20)) ] || kill -KILL "$pid" || true
       [ "$SECONDS" -lt "$deadline" ] || die "the private $name (process $pid) does not stop"
       sleep 0.1
     done
