@@ -46,8 +46,8 @@ install_packages() {
 
 # Makes the folder of a private server, and sets `as_server` to what runs commands there. Root becomes `nobody`, since
 # PostgreSQL refuses to run as root. Where `nobody` cannot reach the checkout (a clone under /root), the folder lies in
-# /tmp, and target/services links it. The commands have a session of their own, so that Ctrl-C ends the tests and not the
-# server, and none of the caller's variables, from which some servers take every setting.
+# /tmp, and target/services links it. The commands have a session of their own, so that Ctrl-C ends the tests and not
+# the server, and none of the caller's variables, from which some servers take every setting.
 make_home() {
   local link=$state/$1 become=()
   mkdir "$link"
