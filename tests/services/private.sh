@@ -36,7 +36,7 @@ install_packages() {
     apt-get update -q
     DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
     for unit in $new; do
-      [ ! -e /lib/systemd/system/$unit ] || systemctl disable --quiet $unit || true
+      [ ! -e /lib/systemd/system/$unit ] || ! command -v systemctl >/dev/null || systemctl disable --quiet $unit || true
     done
   ' sh $packages </dev/null >&2 9>&- || die "could not install$packages; by hand: $by_hand"
   for name in "$@"; do
