@@ -10,8 +10,9 @@ use syn::{Attribute, File, ImplItem, Item, Meta};
 use crate::semantics::Semantics;
 use crate::transform;
 
-const EXAMPLES: [&str; 8] = [
+const EXAMPLES: [&str; 9] = [
     "function",
+    "batch",
     "method",
     "generic",
     "moved_and_replayed",
