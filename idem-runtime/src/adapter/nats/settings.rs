@@ -17,7 +17,7 @@ use crate::telemetry;
 
 pub(super) async fn stream(link: &Link, name: &str) -> Result<stream::Info, AdapterError> {
     check_name("stream", name)?;
-    link.ask(&format!("STREAM.INFO.{name}"), &()).await?.map_err(|error| {
+    link.ask(&format!("STREAM.INFO.{name}"), &json!({})).await?.map_err(|error| {
         let text = match error.error_code() {
             ErrorCode::STREAM_NOT_FOUND => "the stream does not exist; create it, with the subjects that it is to take",
             _ => "the stream cannot be used",
@@ -55,7 +55,7 @@ pub(super) async fn consumer_info(
     stream: &str,
     name: &str,
 ) -> Result<Option<consumer::Info>, AdapterError> {
-    match link.ask(&format!("CONSUMER.INFO.{stream}.{name}"), &()).await? {
+    match link.ask(&format!("CONSUMER.INFO.{stream}.{name}"), &json!({})).await? {
         Ok(info) => Ok(Some(info)),
         Err(error) if error.error_code() == ErrorCode::CONSUMER_NOT_FOUND => Ok(None),
         Err(error) => Err(AdapterError::refused("the consumer cannot be used").because(error.to_string())),

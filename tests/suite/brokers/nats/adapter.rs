@@ -1,0 +1,1 @@
+//! What the adapter promises beside the script.

@@ -1,0 +1,62 @@
+//! A server of a test's own, to be killed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+
+pub(super) struct Server {
+    folder: TempDir,
+    port: u16,
+    process: Mutex<Child>,
+}
+
+impl Server {
+    /// Starts it with this beside the listener and JetStream in its configuration.
+    pub(super) async fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("server.conf"), config).unwrap();
+        // Free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let process = Mutex::new(spawn(folder.path(), port).await);
+        Self { folder, port, process }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// By SIGKILL.
+    pub(super) async fn kill(&self) {
+        self.process.lock().await.kill().await.unwrap();
+    }
+
+    pub(super) async fn start_again(&self) {
+        *self.process.lock().await = spawn(self.folder.path(), self.port).await;
+    }
+}
+
+async fn spawn(folder: &Path, port: u16) -> Child {
+    // Debian has it outside of a user's path.
+    let installed = ["/usr/sbin/nats-server", "/usr/local/bin/nats-server"].into_iter();
+    let program = installed.map(Path::new).find(|path| path.exists()).unwrap_or(Path::new("nats-server"));
+    let mut process = Command::new(program)
+        .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string()])
+        .arg("-sd")
+        .arg(folder.join("data"))
+        .arg("-l")
+        .arg(folder.join("log"))
+        .arg("-c")
+        .arg(folder.join("server.conf"))
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{} cannot be started: {error}; run `tests/run`", program.display()));
+    while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+        assert_eq!(process.try_wait().unwrap(), None, "the server ended: see {}", folder.display());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    process
+}
