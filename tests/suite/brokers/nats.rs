@@ -1,7 +1,8 @@
 //! NATS JetStream: a stream and a durable consumer for each test.
 
-mod adapter;
+mod deliveries;
 mod server;
+mod settings;
 
 use std::time::Duration;
 

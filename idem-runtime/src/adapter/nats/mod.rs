@@ -15,6 +15,7 @@ use async_nats::jetstream::AckKind;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::{ConnectOptions, HeaderMap, HeaderName, HeaderValue, Subject, header};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::{Adapter, AdapterError, Connected, Delivery, Lag, Retries, Settlement};
 
@@ -23,6 +24,9 @@ use pull::Connection;
 
 /// How long a delivery is hidden from others, where the adapter creates the consumer.
 const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// How long it may take to end a connection.
+const CLOSING: Duration = Duration::from_secs(3);
 
 /// As many characters of a reason go into a header; the server bounds what a message may weigh with its headers.
 const REASON: usize = 2_000;
@@ -149,7 +153,7 @@ impl Adapter for NatsJetStream {
 
     async fn connect(&self) -> Result<Connected, AdapterError> {
         self.close().await;
-        let opened = tokio::time::timeout(ANSWER * 2, self.open()).await;
+        let opened = timeout(ANSWER * 2, self.open()).await;
         let (connection, connected) = opened.map_err(|_| link::silent())??;
         self.connection.send_replace(Some(Arc::new(connection)));
         Ok(connected)
@@ -190,7 +194,8 @@ impl Adapter for NatsJetStream {
 
     async fn close(&self) {
         if let Some(connection) = self.connection.send_replace(None) {
-            connection.close().await;
+            // What a server that hangs was not given back comes again by itself.
+            drop(timeout(CLOSING, connection.close()).await);
         }
     }
 }
@@ -232,10 +237,13 @@ impl NatsJetStream {
             }
         };
         for (name, value) in &delivery.message.headers {
-            // The server would act on its own ones once more: drop the message as sent before, or purge the stream.
-            match name.get(..5).is_some_and(|prefix| prefix.eq_ignore_ascii_case("nats-")) {
-                true => put(&format!("idem-original-{name}"), value),
-                false => put(name, value),
+            // The server would act on its own ones once more: drop the message as sent before, or purge the stream. Nor may
+            // their whole names be in another name: the server then does not find the id below.
+            match name.split_at_checked(5) {
+                Some((prefix, rest)) if prefix.eq_ignore_ascii_case("nats-") => {
+                    put(&format!("idem-original-{rest}"), value);
+                }
+                _ => put(name, value),
             }
         }
         let on_one_line: String = reason.replace(['\r', '\n'], " ").chars().take(REASON).collect();

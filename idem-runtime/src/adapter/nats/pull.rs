@@ -18,6 +18,9 @@ use crate::clock;
 /// How long the server keeps a request while the stream is empty. What is closed meanwhile waits as long.
 const EXPIRES: Duration = Duration::from_secs(1);
 
+/// How much later than that its end may come.
+const LATE: Duration = Duration::from_secs(2);
+
 /// The pause after a request that the server ended at once, with nothing.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -77,7 +80,7 @@ impl Connection {
             pull.expected = self.request(max).await?;
         }
         while pull.expected > 0 && pull.arrived.len() < max {
-            let patience = if pull.arrived.is_empty() { EXPIRES + ANSWER } else { Duration::ZERO };
+            let patience = if pull.arrived.is_empty() { EXPIRES + LATE } else { Duration::ZERO };
             match self.next(&mut pull, patience).await {
                 Ok(()) => {}
                 Err(error) if pull.arrived.is_empty() => return Err(error),
@@ -109,8 +112,16 @@ impl Connection {
     /// Takes the next thing that the server says for the request that is under way.
     async fn next(&self, pull: &mut Pull, patience: Duration) -> Result<(), AdapterError> {
         let subject = self.next_subject();
-        let Some(message) = self.link.within(patience, &subject, pull.subscriber.next()).await? else {
-            return Err(AdapterError::unreachable("the connection to the server has ended"));
+        let coming = timeout(patience, pull.subscriber.next());
+        let message = match self.link.within(patience * 2 + LATE, &subject, coming).await? {
+            Ok(Some(message)) => message,
+            Ok(None) => return Err(AdapterError::unreachable("the connection to the server has ended")),
+            // The server says nothing to a request to a consumer that it does not have.
+            Err(_) => {
+                return Err(AdapterError::unreachable(
+                    "the server did not answer the request for messages: it hangs, or the consumer was deleted",
+                ));
+            }
         };
         match message.status.unwrap_or(StatusCode::OK) {
             StatusCode::OK => {
@@ -205,13 +216,11 @@ impl Connection {
 
     /// Gives back what came and was not fetched, and ends the connection.
     pub(super) async fn close(&self) {
-        // A call that is under way keeps it; then there is nothing to give back, or it comes again by itself.
-        if let Ok(mut pull) = timeout(ANSWER, self.pull.lock()).await {
-            while pull.expected > 0 && self.next(&mut pull, EXPIRES * 2).await.is_ok() {}
-            while let Some(delivery) = pull.arrived.pop_front() {
-                if self.acknowledge(&delivery.receipt, AckKind::Nak(None)).await.is_err() {
-                    break;
-                }
+        let mut pull = self.pull.lock().await;
+        while pull.expected > 0 && self.next(&mut pull, EXPIRES * 2).await.is_ok() {}
+        while let Some(delivery) = pull.arrived.pop_front() {
+            if self.acknowledge(&delivery.receipt, AckKind::Nak(None)).await.is_err() {
+                break;
             }
         }
         self.link.close().await;

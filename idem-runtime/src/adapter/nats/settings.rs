@@ -101,6 +101,12 @@ fn flaw(config: &consumer::Config) -> Option<&'static str> {
              without `inactive_threshold`",
         );
     }
+    if !config.backoff.is_empty() {
+        return Some(
+            "the consumer has a `backoff` list: the server would deliver again at other times than `ack_wait` and \
+             `RetryPolicy` say; remove it",
+        );
+    }
     if config.max_deliver > 0 {
         return Some(
             "the consumer has a `max_deliver`: after so many deliveries, releases included, the server would deliver a message \
@@ -185,8 +191,7 @@ pub(super) async fn permissions(link: &Link, stream: &str, consumer: &str) -> Re
 
 /// What the consumer must know of the broker's times.
 pub(super) fn connected(stream: &stream::Config, consumer: &consumer::Config) -> Connected {
-    let lease = consumer.backoff.iter().chain([&consumer.ack_wait]).filter(|wait| !wait.is_zero()).min();
-    let connected = Connected::new().lease(lease.copied().unwrap_or(ACK_WAIT));
+    let connected = Connected::new().lease(consumer.ack_wait);
     match stream.max_age {
         Duration::ZERO => connected,
         max_age => connected.horizon(max_age, "the stream's `max_age`"),

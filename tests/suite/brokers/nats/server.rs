@@ -11,18 +11,27 @@ use tokio::sync::Mutex;
 pub(super) struct Server {
     folder: TempDir,
     port: u16,
+    has_jetstream: bool,
     process: Mutex<Child>,
 }
 
 impl Server {
     /// Starts it with this beside the listener and JetStream in its configuration.
     pub(super) async fn start(config: &str) -> Self {
+        Self::spawn(config, true).await
+    }
+
+    pub(super) async fn without_jetstream() -> Self {
+        Self::spawn("", false).await
+    }
+
+    async fn spawn(config: &str, has_jetstream: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("server.conf"), config).unwrap();
         // Free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        let process = Mutex::new(spawn(folder.path(), port).await);
-        Self { folder, port, process }
+        let process = Mutex::new(spawn(folder.path(), port, has_jetstream).await);
+        Self { folder, port, has_jetstream, process }
     }
 
     pub(super) fn url(&self) -> String {
@@ -34,17 +43,25 @@ impl Server {
         self.process.lock().await.kill().await.unwrap();
     }
 
+    /// Sends it a signal, by name.
+    pub(super) async fn signal(&self, name: &str) {
+        let id = self.process.lock().await.id().unwrap();
+        let sent = Command::new("kill").args([format!("-{name}"), id.to_string()]).status().await.unwrap();
+        assert!(sent.success());
+    }
+
     pub(super) async fn start_again(&self) {
-        *self.process.lock().await = spawn(self.folder.path(), self.port).await;
+        *self.process.lock().await = spawn(self.folder.path(), self.port, self.has_jetstream).await;
     }
 }
 
-async fn spawn(folder: &Path, port: u16) -> Child {
+async fn spawn(folder: &Path, port: u16, has_jetstream: bool) -> Child {
     // Debian has it outside of a user's path.
     let installed = ["/usr/sbin/nats-server", "/usr/local/bin/nats-server"].into_iter();
     let program = installed.map(Path::new).find(|path| path.exists()).unwrap_or(Path::new("nats-server"));
     let mut process = Command::new(program)
-        .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string()])
+        .args(has_jetstream.then_some("-js"))
+        .args(["-a", "127.0.0.1", "-p", &port.to_string()])
         .arg("-sd")
         .arg(folder.join("data"))
         .arg("-l")

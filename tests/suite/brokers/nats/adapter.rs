@@ -1,1 +1,0 @@
-//! What the adapter promises beside the script.
