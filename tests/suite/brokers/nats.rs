@@ -38,7 +38,7 @@ impl InNats {
     }
 
     async fn alone(lease: Duration) -> Self {
-        let server = Server::start("").await;
+        let server = Server::start("# The defaults.").await;
         Self::on(server.url(), Some(server), lease).await
     }
 

@@ -37,7 +37,7 @@ const REASON: usize = 2_000;
 /// application's to create, but for [`create_consumer`](Self::create_consumer). The subject of a message is its header
 /// `Nats-Subject`, for routes.
 ///
-/// ```no_run
+/// ```no_run,standalone_crate
 /// # async fn run(pool: sqlx::Pool<sqlx::Sqlite>) -> Result<(), idem_runtime::Error> {
 /// use idem_runtime::{Consumer, Engine, NatsJetStream, idempotent};
 /// use sqlx::{Sqlite, Transaction};
@@ -47,7 +47,7 @@ const REASON: usize = 2_000;
 ///     order_id: String,
 /// }
 ///
-/// #[idempotent(key(msg.order_id), retention = "14d", redelivery(stream = "7d", by_hand = "7d"))]
+/// #[idempotent(key(msg.order_id), retention = "15d", redelivery(stream = "7d", by_hand = "7d"))]
 /// async fn credit(tx: &mut Transaction<'_, Sqlite>, msg: &Paid) -> Result<(), sqlx::Error> {
 ///     sqlx::query("INSERT INTO credit VALUES (?)").bind(&msg.order_id).execute(&mut **tx).await?;
 ///     Ok(())

@@ -1,6 +1,6 @@
 //! A server of a test's own, to be killed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -16,13 +16,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it with this beside the listener and JetStream in its configuration.
+    /// Starts it with this beside the listener and JetStream in its configuration; a comment at least, or it complains.
     pub(super) async fn start(config: &str) -> Self {
         Self::spawn(config, true).await
     }
 
     pub(super) async fn without_jetstream() -> Self {
-        Self::spawn("", false).await
+        Self::spawn("# The defaults.", false).await
     }
 
     async fn spawn(config: &str, has_jetstream: bool) -> Self {
@@ -57,9 +57,10 @@ impl Server {
 
 async fn spawn(folder: &Path, port: u16, has_jetstream: bool) -> Child {
     // Debian has it outside of a user's path.
-    let installed = ["/usr/sbin/nats-server", "/usr/local/bin/nats-server"].into_iter();
-    let program = installed.map(Path::new).find(|path| path.exists()).unwrap_or(Path::new("nats-server"));
-    let mut process = Command::new(program)
+    let debian = Path::new("/usr/sbin/nats-server");
+    let installed = if debian.exists() { debian } else { Path::new("nats-server") };
+    let program = std::env::var_os("IDEM_TEST_NATS_SERVER").map_or_else(|| installed.to_owned(), PathBuf::from);
+    let mut process = Command::new(&program)
         .args(has_jetstream.then_some("-js"))
         .args(["-a", "127.0.0.1", "-p", &port.to_string()])
         .arg("-sd")
@@ -70,7 +71,9 @@ async fn spawn(folder: &Path, port: u16, has_jetstream: bool) -> Child {
         .arg(folder.join("server.conf"))
         .kill_on_drop(true)
         .spawn()
-        .unwrap_or_else(|error| panic!("{} cannot be started: {error}; run `tests/run`", program.display()));
+        .unwrap_or_else(|error| {
+            panic!("{} cannot be started: {error}; IDEM_TEST_NATS_SERVER names another", program.display())
+        });
     while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         assert_eq!(process.try_wait().unwrap(), None, "the server ended: see {}", folder.display());
         tokio::time::sleep(Duration::from_millis(10)).await;
