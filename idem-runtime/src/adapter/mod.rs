@@ -5,6 +5,8 @@
 
 pub(crate) mod consumer;
 mod database;
+#[cfg(feature = "nats")]
+mod nats;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -15,6 +17,8 @@ use futures_util::future::join_all;
 
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
+#[cfg(feature = "nats")]
+pub use nats::{NatsJetStream, NatsReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///

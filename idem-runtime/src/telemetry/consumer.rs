@@ -19,6 +19,15 @@ pub(crate) fn long_redelivery(meta: &HandlerMeta, broker: &str, source: &str, ho
     );
 }
 
+/// The broker's settings lose events before anybody sees them.
+#[cfg(feature = "nats")]
+pub(crate) fn discards_unread(broker: &str, source: &str, because: &str) {
+    warn!(
+        target: "idem", broker, source, because,
+        "the broker may delete messages that nobody has handled yet, to make room: such an event is lost, and nobody is told"
+    );
+}
+
 /// How much waits at the broker.
 pub(crate) fn consumer_lag(broker: &'static str, source: &str, lag: Lag) {
     meter::consumer_lag(broker, source, lag.messages, lag.oldest);

@@ -2,6 +2,8 @@
 //! clients that know nothing of the library.
 
 mod database;
+#[cfg(feature = "nats")]
+mod nats;
 mod script;
 
 use std::time::Duration;
