@@ -1,7 +1,7 @@
 //! Webhook deliveries go through NATS JetStream, and credit accounts once each.
 //!
 //! ```text
-//! export NATS_URL=nats://127.0.0.1:4222                                 # which is the default; the server runs with `-js`
+//! export IDEM_TEST_NATS_URL=nats://127.0.0.1:4222                                 # which is the default; the server runs with `-js`
 //! cargo run --features nats --example consume_nats                                  # 179 deliveries of 140 events, then the figures
 //! cargo run --features nats --example consume_nats -- --db credits.db --crash 100   # dies after a commit, before its acknowledgement
 //! cargo run --features nats --example consume_nats -- --db credits.db               # goes on: the figures are the same
@@ -32,7 +32,7 @@ impl Broker for InNats {
     type Adapter = NatsJetStream;
 
     async fn open(_: &Engine<Sqlite>, queue: &str) -> Result<Self, Stop> {
-        let url = std::env::var("NATS_URL").unwrap_or_else(|_| "nats://127.0.0.1:4222".to_owned());
+        let url = std::env::var("IDEM_TEST_NATS_URL").unwrap_or_else(|_| "nats://127.0.0.1:4222".to_owned());
         let opening = async {
             let jetstream = async_nats::jetstream::new(async_nats::connect(&url).await?);
             let config =
@@ -48,7 +48,7 @@ impl Broker for InNats {
             stream.get_or_create_consumer(CONSUMER, consumer).await?;
             Ok::<_, Box<dyn std::error::Error>>(jetstream)
         };
-        let jetstream = opening.await.map_err(stopped("NATS cannot be used; NATS_URL says where it is"))?;
+        let jetstream = opening.await.map_err(stopped("NATS cannot be used; IDEM_TEST_NATS_URL says where it is"))?;
         Ok(Self { url, stream: queue.to_owned(), jetstream })
     }
 

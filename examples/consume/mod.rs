@@ -67,6 +67,9 @@ struct Options {
     /// The queue, topic or stream that the deliveries go through
     #[arg(long, value_name = "NAME", default_value = "idem-stripe")]
     queue: String,
+    /// As many deliveries share a transaction
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    batch: usize,
     /// Print the figures as JSON, with the keys of `stripe-deliveries.expected.json`
     #[arg(long)]
     json: bool,
@@ -100,7 +103,7 @@ async fn run<B: Broker>(options: &Options) -> Result<(), Stop> {
     publish(&broker, engine.pool(), &bodies).await?;
 
     let adapter = Crashing::new(broker.adapter(), options.crash);
-    let consuming = Consumer::new(&engine, adapter).handler::<credit_account>().start().await;
+    let consuming = Consumer::new(&engine, adapter).handler::<credit_account>().batch(options.batch).start().await;
     let consuming = consuming.map_err(stopped("the consumer did not start"))?;
     consuming.until_settled().await;
     consuming.stop().await;

@@ -74,9 +74,9 @@ const SENT: &str = "SELECT count(*) FROM sent";
 const APPLIED: &str = "SELECT count(*) FROM idem_key";
 
 pub(super) async fn killed_between_the_commit_and_the_ack_the_figures_are_the_same(example: &str) {
-    for crash in ["1", "90", "179"] {
+    for (crash, batch) in [("1", "1"), ("90", "7"), ("179", "1")] {
         let runs = Runs::of(example);
-        let run = runs.to_the_end(&["--crash", crash]);
+        let run = runs.to_the_end(&["--crash", crash, "--batch", batch]);
         assert_eq!(run.status.code(), None, "{}", String::from_utf8_lossy(&run.stderr));
         assert_eq!(runs.figures(&[]), expected());
         assert_eq!(runs.number("SELECT sum(cents) FROM account").await, Some(3_430_916));
@@ -94,7 +94,7 @@ pub(super) async fn killed_while_it_sends_or_consumes_the_figures_are_the_same(e
     assert_eq!(runs.figures(&[]), expected());
 }
 
-/// 2,000 deliveries of 1,500 events.
+/// 2,000 deliveries of 1,500 events, in batches.
 pub(super) async fn killed_twice_among_thousands_each_event_is_applied_once(example: &str) {
     let runs = Runs::of(example);
     let file = runs.folder.path().join("deliveries.ndjson");
@@ -108,7 +108,7 @@ pub(super) async fn killed_twice_among_thousands_each_event_is_applied_once(exam
         format!("{}\n", json!({ "body": event.to_string() }))
     });
     std::fs::write(&file, lines.collect::<String>()).unwrap();
-    let options = ["--file", file.to_str().unwrap()];
+    let options = ["--batch", "20", "--file", file.to_str().unwrap()];
     for reached in [400, 1_100] {
         runs.killed_when(APPLIED, reached, &options).await;
     }

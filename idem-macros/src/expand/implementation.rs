@@ -1,7 +1,8 @@
 //! The handler as a type that consumers can run, where its parameters allow that.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut;
 use syn::{Lifetime, Type, TypeImplTrait, TypeReference, TypeTraitObject};
@@ -153,6 +154,8 @@ impl Declaration<'_> {
             (["__idem_attempt", "messages"].map(local), state_param(has_state));
         let pass_state = pass_state.map(|state| quote!(, #state));
         let option = quote!(::core::option::Option);
+        // At the function's name, where it is blamed if it takes or gives something else.
+        let call = quote_spanned!(path.span()=> #private::slice(#path(#attempt.tx(), #messages #pass_state)));
         Some(quote! {
             const APPLIES_ALL: bool = true;
 
@@ -161,7 +164,7 @@ impl Declaration<'_> {
                 #messages: &'t [&'t Self::Message],
                 #state: &'t Self::State,
             ) -> #option<#private::BoxFuture<'t, #private::SliceReturned<Self::Returned>>> {
-                #option::Some(#private::slice(#path(#attempt.tx(), #messages #pass_state)))
+                #option::Some(#call)
             }
         })
     }
