@@ -2,6 +2,7 @@
 
 mod own;
 mod refused;
+mod settled;
 mod trimmed;
 
 use std::time::Duration;
@@ -69,6 +70,13 @@ impl<const OWN: bool> Stream<OWN> {
     /// Adds an entry with these fields, and returns its id.
     async fn add(&self, fields: &[(&str, &[u8])]) -> String {
         self.conn().await.xadd(&self.name, "*", fields).await.unwrap()
+    }
+
+    /// Changes a setting of the server.
+    async fn set(&self, name: &str, value: &str) {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg(name).arg(value);
+        let _: () = set.query_async(&mut self.conn().await).await.unwrap();
     }
 
     async fn group(&self) -> (usize, String) {
