@@ -83,7 +83,7 @@ impl Links {
         };
         let mut version = says("redis_version").split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (version.next().unwrap_or(0), version.next().unwrap_or(0));
-        if (1, 0) <= version && version < (6, 2) {
+        if ((1, 0)..(6, 2)).contains(&version) {
             let found = says("redis_version");
             return Err(AdapterError::refused(format!(
                 "Redis 6.2 or newer is needed, for XAUTOCLAIM; this is {found}"

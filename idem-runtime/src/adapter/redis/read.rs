@@ -23,6 +23,9 @@ const BEGINNING: &str = "0-0";
 /// The fields of an entry, names and values by turns.
 type Fields = Vec<Vec<u8>>;
 
+/// Ids and fields.
+type Entries = Vec<(String, Fields)>;
+
 type Fetch = BoxFuture<'static, Result<Fetched, RedisError>>;
 
 /// What is being read. It outlives a call that is dropped, so that what Redis handed out meanwhile comes with the next one.
@@ -96,32 +99,34 @@ async fn fetch_entries(
     mut links: Links,
     place: Arc<Place>,
     max: usize,
-    cursor: Option<String>,
+    mut cursor: Option<String>,
 ) -> Result<Fetched, RedisError> {
-    let mut next_cursor = None;
-    if let Some(cursor) = cursor {
+    let mut is_at_the_end = true;
+    if let Some(cursor) = &mut cursor {
         let mut claim = scripts::CLAIM.key(&place.stream);
-        claim.arg(&place.group).arg(&place.consumer).arg(as_millis(place.lease)).arg(cursor).arg(max);
-        type Claimed = (String, Vec<(String, u32, Fields)>, Vec<String>);
-        let (cursor, claimed, gone): Claimed = claim.invoke_async(&mut links.commands).await?;
-        for entry in gone {
+        claim.arg(&place.group).arg(&place.consumer).arg(as_millis(place.lease)).arg(&*cursor).arg(max);
+        let claimed: (String, Vec<(String, u32, Fields)>, Vec<String>) = claim.invoke_async(&mut links.reads).await?;
+        *cursor = claimed.0;
+        is_at_the_end = cursor == BEGINNING;
+        for entry in claimed.2 {
             telemetry::trimmed_unsettled(&place.source(), &entry);
         }
-        let entries: Vec<_> =
-            claimed.into_iter().map(|(id, deliveries, fields)| delivery(&place, id, deliveries, fields)).collect();
-        let is_at_the_end = cursor == BEGINNING;
-        if !entries.is_empty() || !is_at_the_end {
-            return Ok(Fetched { entries, cursor: Some(cursor) });
+        if !claimed.1.is_empty() {
+            let entries = claimed.1.into_iter();
+            let entries = entries.map(|(id, deliveries, fields)| delivery(&place, id, deliveries, fields)).collect();
+            return Ok(Fetched { entries, cursor: Some(cursor.clone()) });
         }
-        next_cursor = Some(cursor);
     }
     let mut read = cmd("XREADGROUP");
     read.arg("GROUP").arg(&place.group).arg(&place.consumer).arg("COUNT").arg(max);
-    read.arg("BLOCK").arg(as_millis(BLOCK)).arg("STREAMS").arg(&place.stream).arg(">");
-    let streams: Option<Vec<(String, Vec<(String, Fields)>)>> = read.query_async(&mut links.reads).await?;
+    if is_at_the_end {
+        read.arg("BLOCK").arg(as_millis(BLOCK));
+    }
+    let streams: Option<Vec<(String, Entries)>> =
+        read.arg("STREAMS").arg(&place.stream).arg(">").query_async(&mut links.reads).await?;
     let entries = streams.into_iter().flatten().flat_map(|(_, entries)| entries);
     let entries = entries.map(|(id, fields)| delivery(&place, id, 1, fields)).collect();
-    Ok(Fetched { entries, cursor: next_cursor })
+    Ok(Fetched { entries, cursor })
 }
 
 /// The first field with the body's name is the body; the others that are text are headers.

@@ -58,6 +58,26 @@ async fn a_retry_counts_as_an_attempt_and_a_release_does_not() {
 }
 
 #[tokio::test]
+async fn the_third_version_of_the_protocol_works_as_well() {
+    let stream = Stream::<false>::create(LONG).await;
+    stream.publish(vec![Incoming::new("x").with_header("trace", "7")]).await;
+    let adapter = RedisStream::new(format!("{}/?protocol=resp3", stream.url), &stream.name, GROUP);
+    adapter.connect().await.unwrap();
+    let first = receive(&adapter).await;
+    adapter.settle(&first, &Settlement::Retry { after: NOW }).await.unwrap();
+    let second = receive(&adapter).await;
+    assert_eq!(
+        (first.message, second.attempt, second.message.header("trace")),
+        (Incoming::new("x").with_header("trace", "7"), 2, Some("7"))
+    );
+    assert_eq!(adapter.lag().await.unwrap().unwrap().messages, 1);
+    adapter.settle(&second, &Settlement::DeadLetter { reason: "no".to_owned() }).await.unwrap();
+    assert_eq!(stream.dead_letters().await.len(), 1);
+    adapter.close().await;
+    stream.destroy().await;
+}
+
+#[tokio::test]
 async fn what_is_given_back_for_later_comes_later() {
     let stream = Stream::<false>::create(SHORT).await;
     stream.publish(vec![Incoming::new("x")]).await;
