@@ -29,7 +29,8 @@ impl Links {
     pub(super) async fn open(url: &str) -> Result<Self, AdapterError> {
         let client = Client::open(url).map_err(|error| {
             let form = "redis://[user:password@]host[:port][/database]";
-            AdapterError::refused(format!("the URL is none of Redis; it has the form `{form}`")).because(error)
+            AdapterError::refused(format!("the URL is none of Redis; it has the form `{form}`"))
+                .because(error.to_string())
         })?;
         let open = async |answer: Duration| {
             let config =
@@ -66,7 +67,7 @@ impl Links {
                  `RedisStream::create_group` do it",
                 place.stream, place.group,
             ))
-            .because(error),
+            .because(error.to_string()),
             false => failed(error),
         })?;
         Ok(is_durable)
@@ -153,7 +154,9 @@ fn says(error: &RedisError, code: &str) -> bool {
 
 /// Not permitted, or not offered, as managed servers do.
 fn is_forbidden(error: &RedisError) -> bool {
-    ["NOPERM", "can't run this command", "can't access", "unknown command"].iter().any(|code| says(error, code))
+    ["NOPERM", "can't run this command", "can't access", "ACL failure", "unknown command"]
+        .iter()
+        .any(|code| says(error, code))
 }
 
 fn is_missing(error: &RedisError) -> bool {
@@ -189,5 +192,6 @@ pub(super) fn failed(error: RedisError) -> AdapterError {
         Some(text) => AdapterError::refused(text),
         None => AdapterError::unreachable("Redis does not answer, or did not do as it was asked"),
     };
-    failed.because(error)
+    // The client's error would be told twice: it is its own source.
+    failed.because(error.to_string())
 }

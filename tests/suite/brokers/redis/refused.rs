@@ -144,6 +144,8 @@ async fn a_missing_permission_is_refused() {
         let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut conn).await.unwrap();
         let text = refusal(adapter()).await;
         assert!(text.contains("the user may not do this in Redis"), "{missing}: {text}");
+        let reasons: Vec<_> = text.split(": ").collect();
+        assert!(reasons.windows(2).all(|pair| pair[0] != pair[1]), "{text}");
     }
     set_user(&mut conn, &format!("~{} {PERMISSIONS}", stream.name)).await;
     is_refused(adapter(), "the user may not do this in Redis").await;
