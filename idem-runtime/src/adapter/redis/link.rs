@@ -35,7 +35,7 @@ impl Links {
         let open = async |answer: Duration| {
             let config =
                 AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(answer));
-            client.get_multiplexed_async_connection_with_config(&config).await.map_err(failed)
+            client.get_multiplexed_async_connection_with_config(&config).await.map_err(|error| failed(&error))
         };
         Ok(Self { commands: open(ANSWER).await?, reads: open(BLOCK + BODIES).await? })
     }
@@ -58,7 +58,7 @@ impl Links {
             if let Err(error) = self.send(&make).await
                 && error.code() != Some("BUSYGROUP")
             {
-                return Err(failed(error));
+                return Err(failed(&error));
             }
         }
         self.check_place(place).await.map_err(|error| match is_missing(&error) {
@@ -68,7 +68,7 @@ impl Links {
                 place.stream, place.group,
             ))
             .because(error.to_string()),
-            false => failed(error),
+            false => failed(&error),
         })?;
         Ok(is_durable)
     }
@@ -77,7 +77,7 @@ impl Links {
         let info: String = match cmd("INFO").query_async(&mut self.commands.clone()).await {
             Ok(info) => info,
             Err(error) if is_forbidden(&error) => return Ok(true),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(failed(&error)),
         };
         let says = |name: &str| {
             info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default().trim()
@@ -111,7 +111,7 @@ impl Links {
             Ok(0..) => Err(AdapterError::refused(format!(
                 "the stream `{key}` has a time to live: it is deleted at its end, with every event in it; run `PERSIST {key}`"
             ))),
-            Err(error) if !is_forbidden(&error) => Err(failed(error)),
+            Err(error) if !is_forbidden(&error) => Err(failed(&error)),
             _ => Ok(()),
         }
     }
@@ -164,15 +164,15 @@ fn is_missing(error: &RedisError) -> bool {
 }
 
 /// What an error of the client means for the consumer.
-pub(super) fn failed(error: RedisError) -> AdapterError {
-    let any = |codes: &[&str]| codes.iter().any(|code| says(&error, code));
+pub(super) fn failed(error: &RedisError) -> AdapterError {
+    let any = |codes: &[&str]| codes.iter().any(|code| says(error, code));
     let refused = match error.kind() {
         ErrorKind::AuthenticationFailed => Some("Redis refuses the user or the password in the URL"),
         ErrorKind::InvalidClientConfig => {
             Some("the client cannot connect as the URL says; `rediss:` needs the feature `redis-tls`")
         }
         _ if any(&["NOAUTH", "WRONGPASS"]) => Some("Redis refuses the user or the password in the URL"),
-        _ if is_missing(&error) => Some("the stream or its group is not there any more"),
+        _ if is_missing(error) => Some("the stream or its group is not there any more"),
         _ if any(&["WRONGTYPE"]) => {
             Some("the key of the stream, or of the dead letters, holds something else than a stream")
         }
@@ -183,7 +183,7 @@ pub(super) fn failed(error: RedisError) -> AdapterError {
         _ if any(&["OOM "]) || error.code() == Some("OOM") => {
             Some("Redis has no memory left for it; raise `maxmemory`")
         }
-        _ if is_forbidden(&error) => Some(
+        _ if is_forbidden(error) => Some(
             "the user may not do this in Redis, or Redis is older than 6.2; see the ACL in the documentation of `RedisStream`",
         ),
         _ => None,

@@ -191,7 +191,7 @@ impl RedisStream {
         let mut call = script.key(stream);
         call.arg(group).arg(consumer).arg(&receipt.id).arg(receipt.deliveries);
         with(&mut call);
-        call.invoke_async(&mut self.links()?.commands).await.map_err(failed)
+        call.invoke_async(&mut self.links()?.commands).await.map_err(|error| failed(&error))
     }
 
     /// Gives an entry to nobody, so that anybody takes it after this time, or after a lease if that is shorter.
@@ -295,7 +295,7 @@ impl Adapter for RedisStream {
 
     async fn receive(&self, max: usize) -> Result<Vec<Delivery<RedisReceipt>>, AdapterError> {
         let links = self.links()?;
-        self.reading.lock().await.next(&links, &self.place, max).await.map_err(failed)
+        self.reading.lock().await.next(&links, &self.place, max).await.map_err(|error| failed(&error))
     }
 
     async fn settle(&self, delivery: &Delivery<RedisReceipt>, how: &Settlement) -> Result<(), AdapterError> {
@@ -322,7 +322,7 @@ impl Adapter for RedisStream {
         let mut commands = self.links()?.commands;
         let asked: Result<(u64, u64, String, u64, u64), RedisError> =
             scripts::LAG.key(&self.place.stream).arg(&self.place.group).invoke_async(&mut commands).await;
-        let (pending, unread, oldest, now, trimmed) = asked.map_err(failed)?;
+        let (pending, unread, oldest, now, trimmed) = asked.map_err(|error| failed(&error))?;
         if trimmed > self.trimmed.swap(trimmed, Ordering::Relaxed) {
             telemetry::trimmed_unread(&self.source(), trimmed);
         }
@@ -339,7 +339,7 @@ impl Adapter for RedisStream {
             let Place { stream, group, consumer, .. } = &*self.place;
             let left: Result<i64, RedisError> =
                 scripts::LEAVE.key(stream).arg(group).arg(consumer).invoke_async(&mut links.commands).await;
-            left.map_err(failed)
+            left.map_err(|error| failed(&error))
         };
         // What could not be given back comes again when its lease ends, and a consumer that stays holds nothing up.
         drop(timeout(CLOSE, ending).await);
