@@ -34,6 +34,8 @@ pub use adapter::{
 };
 #[cfg(feature = "nats")]
 pub use adapter::{NatsJetStream, NatsReceipt};
+#[cfg(feature = "redis")]
+pub use adapter::{RedisReceipt, RedisStream};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

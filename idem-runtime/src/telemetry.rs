@@ -250,3 +250,8 @@ pub(crate) fn waiting(waited: Duration, longest: Duration) {
 
 mod consumer;
 pub(crate) use consumer::*;
+
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "redis")]
+pub(crate) use redis::*;

@@ -7,6 +7,8 @@ pub(crate) mod consumer;
 mod database;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "redis")]
+mod redis;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -19,6 +21,8 @@ pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
 #[cfg(feature = "nats")]
 pub use nats::{NatsJetStream, NatsReceipt};
+#[cfg(feature = "redis")]
+pub use redis::{RedisReceipt, RedisStream};
 
 /// A broker's side of a [`Consumer`].
 ///

@@ -4,6 +4,8 @@
 mod database;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "redis")]
+mod redis;
 mod script;
 
 use std::time::Duration;

@@ -1,0 +1,5 @@
+if not held then
+    return 0
+end
+redis.call('XACK', stream, group, id)
+return 1
