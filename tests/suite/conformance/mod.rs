@@ -25,8 +25,11 @@ mod rounds;
 mod start;
 
 pub(crate) use keyless::{Ping, natural, ping};
+#[cfg(feature = "databases")]
 pub(crate) use lease::jump;
-pub(crate) use purge::{keys_of_two_handlers, purged, purger, until_none};
+pub(crate) use purge::{keys_of_two_handlers, purger};
+#[cfg(feature = "databases")]
+pub(crate) use purge::{purged, until_none};
 pub(crate) use races::{points, reached};
 
 /// One test per exercise, each on a database of its own.

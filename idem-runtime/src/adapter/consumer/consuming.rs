@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::super::Lag;
+use super::super::{AdapterError, Lag};
 use crate::telemetry;
 
 /// How often the broker is asked how much waits.
@@ -28,7 +28,7 @@ pub(super) enum Phase {
     Abandoning,
 }
 
-pub(super) type AskLag = Arc<dyn Fn() -> BoxFuture<'static, Option<Lag>> + Send + Sync>;
+pub(super) type AskLag = Arc<dyn Fn() -> BoxFuture<'static, Result<Option<Lag>, AdapterError>> + Send + Sync>;
 
 /// Consumes in the background, until it is dropped or told to stop.
 #[must_use = "dropping it ends the consumer"]
@@ -65,8 +65,8 @@ impl Consuming {
         while idle < blind_looks {
             let is_idle = *self.in_flight.borrow() == 0;
             match (self.lag)().await {
-                Some(lag) if is_idle && lag.messages == 0 => return,
-                None if is_idle => idle += 1,
+                Ok(Some(lag)) if is_idle && lag.messages == 0 => return,
+                Ok(None) if is_idle => idle += 1,
                 _ => idle = 0,
             }
             sleep(LOOK).await;
@@ -78,7 +78,7 @@ impl Consuming {
         let lag = Arc::clone(&self.lag);
         move || {
             let lag = lag();
-            Box::pin(async move { lag.await.is_some_and(|lag| lag.messages == 0) })
+            Box::pin(async move { lag.await.is_ok_and(|lag| lag.is_some_and(|lag| lag.messages == 0)) })
         }
     }
 
@@ -123,7 +123,7 @@ pub(super) async fn reached(phase: &mut watch::Receiver<Phase>, end: Phase) {
 /// Tells the metrics how much waits.
 pub(super) async fn watch_lag(lag: AskLag, mut phase: watch::Receiver<Phase>, broker: &'static str, source: String) {
     while timeout(ASK_LAG, stopped(&mut phase)).await.is_err() {
-        if let Some(lag) = lag().await {
+        if let Ok(Some(lag)) = lag().await {
             telemetry::consumer_lag(broker, &source, lag);
         }
     }

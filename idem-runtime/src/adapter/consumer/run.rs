@@ -44,7 +44,7 @@ pub(super) fn spawn<S: Store, A: Adapter>(shared: Shared<S, A>, limits: Limits) 
     let asked = Arc::clone(&shared);
     let lag: AskLag = Arc::new(move || {
         let shared = Arc::clone(&asked);
-        Box::pin(async move { shared.adapter.lag().await.ok().flatten() })
+        Box::pin(async move { shared.adapter.lag().await })
     });
     let per_handler = match A::RETRIES {
         Retries::ByBroker => batch,
