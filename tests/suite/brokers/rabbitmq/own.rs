@@ -1,0 +1,1 @@
+//! What only RabbitMQ does.
