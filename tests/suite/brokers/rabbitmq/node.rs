@@ -35,10 +35,11 @@ impl Node {
         Self { url, own: None }
     }
 
-    /// One with these lines as its configuration.
-    pub(crate) async fn own(configuration: &str) -> Self {
+    /// One with these settings, as Erlang writes them.
+    pub(crate) async fn own(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("rabbitmq.conf"), configuration).unwrap();
+        std::fs::write(folder.path().join("rabbitmq.conf"), "").unwrap();
+        std::fs::write(folder.path().join("advanced.config"), format!("[{{rabbit, [{settings}]}}].")).unwrap();
         std::fs::write(folder.path().join("plugins"), "[].").unwrap();
         let name = format!("idem-{}@localhost", Uuid::new_v4().simple());
         let (port, distribution) = (free_port(), free_port());
@@ -55,7 +56,7 @@ impl Node {
         if let Some(node) = shared.upgrade() {
             return node;
         }
-        let node = Self::own("consumer_timeout = 3000\nchannel_tick_interval = 500\n").await;
+        let node = Self::own("{consumer_timeout, 3000}, {channel_tick_interval, 500}").await;
         let node = std::sync::Arc::new(node);
         *shared = std::sync::Arc::downgrade(&node);
         node
@@ -145,6 +146,7 @@ impl Own {
             .env("RABBITMQ_LOG_BASE", folder.join("log"))
             .env("RABBITMQ_PID_FILE", folder.join("pid"))
             .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
+            .env("RABBITMQ_ADVANCED_CONFIG_FILE", folder.join("advanced.config"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("plugins"))
             .env("RABBITMQ_GENERATED_CONFIG_DIR", folder.join("generated"));
         command

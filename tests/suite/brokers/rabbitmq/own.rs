@@ -495,6 +495,25 @@ async fn a_handler_slower_than_the_consumer_timeout_is_applied_once() {
     broker.destroy().await;
 }
 
+#[tokio::test]
+async fn the_consumer_timeout_is_named_and_what_was_held_is_stale() {
+    if idem_tests::without_server(SKIPPED) {
+        return;
+    }
+    let broker = Classic::on(Node::impatient().await).await;
+    broker.publish(vec![message("one")]).await;
+    let adapter = connected(&broker).await;
+    let late = one(&adapter).await;
+    let error = timeout(PATIENCE, adapter.receive(1)).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("`consumer_timeout`"), "{error}");
+    assert!(adapter.settle(&late, &Settlement::Ack).await.unwrap_err().to_string().contains("delivers it again"));
+    adapter.connect().await.unwrap();
+    ack(&adapter, &one(&adapter).await).await;
+    adapter.close().await;
+    assert_eq!(broker.unsettled().await, 0);
+    broker.destroy().await;
+}
+
 /// What the user may do decides what is refused, and nothing is lost by it.
 #[tokio::test]
 async fn a_permission_that_is_missing_is_said() {
@@ -548,15 +567,10 @@ async fn a_broker_short_of_memory_is_still_told_what_was_handled() {
     let dead = Settlement::DeadLetter { reason: "r".into() };
     adapter.settle(&one(&adapter).await, &dead).await.unwrap();
     broker.node.ctl(&["set_vm_memory_high_watermark", "0.000001"]);
-    let (second, third) = (one(&adapter).await, async { one(&adapter).await });
-    let parking = adapter.settle(&second, &dead);
-    let others = async {
-        sleep(Duration::from_millis(500)).await;
-        adapter.receive(2).await.unwrap()
-    };
-    drop(third);
-    let (parked, others) = tokio::join!(timeout(Duration::from_secs(3), parking), others);
+    let second = one(&adapter).await;
+    let parked = timeout(Duration::from_secs(3), adapter.settle(&second, &dead)).await;
     assert!(parked.is_err(), "{parked:?}");
+    let others = timeout(PATIENCE, adapter.receive(2)).await.unwrap().unwrap();
     for delivery in &others {
         timeout(Duration::from_secs(5), adapter.settle(delivery, &Settlement::Ack)).await.unwrap().unwrap();
     }
