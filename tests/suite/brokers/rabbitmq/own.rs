@@ -407,7 +407,7 @@ async fn a_dead_letter_without_a_place_is_kept_back_and_comes_again() {
     let dead = Settlement::DeadLetter { reason: "r".into() };
     let error = adapter.settle(&poison, &dead).await.unwrap_err();
     assert!(error.to_string().contains("is not there any more: create it"), "{error}");
-    adapter.settle(&poison, &Settlement::Retry { after: Duration::from_millis(700) }).await.unwrap();
+    adapter.settle(&poison, &Settlement::Retry { after: Duration::from_secs(3) }).await.unwrap();
     // It counts for the prefetch, which is 1 here.
     assert_eq!((adapter.lag().await.unwrap().unwrap().messages, broker.unsettled().await), (2, 2));
     assert!(timeout(Duration::from_millis(400), adapter.receive(1)).await.is_err());
