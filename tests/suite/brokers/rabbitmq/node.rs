@@ -66,10 +66,17 @@ impl Node {
         self.mine().start();
         let up = async {
             while Connection::connect(&self.url, ConnectionProperties::default()).await.is_err() {
+                // What was killed may still hold the name or a port.
+                if self.mine().has_ended() {
+                    self.mine().start();
+                }
                 sleep(Duration::from_millis(200)).await;
             }
         };
-        timeout(STARTING, up).await.expect("the node did not start");
+        if timeout(STARTING, up).await.is_err() {
+            let output = std::fs::read_to_string(self.mine().folder.path().join("output")).unwrap_or_default();
+            panic!("the node did not start: {output}");
+        }
     }
 
     /// Kills it, and starts it again after a while.
@@ -123,6 +130,11 @@ impl Own {
         *self.running.lock().unwrap() = Some(command.process_group(0).spawn().unwrap());
     }
 
+    fn has_ended(&self) -> bool {
+        let mut running = self.running.lock().unwrap();
+        running.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
+    }
+
     fn kill(&self) {
         if let Some(mut child) = self.running.lock().unwrap().take() {
             let group = format!("-{}", child.id());
@@ -159,6 +171,9 @@ impl Drop for Own {
     }
 }
 
+/// Below those that outgoing connections take, one of which could have it while the node is down.
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let some = || 20_000 + u16::from_be_bytes([Uuid::new_v4().as_bytes()[0], Uuid::new_v4().as_bytes()[1]]) % 12_000;
+    std::iter::repeat_with(some).find(is_free).unwrap()
 }
