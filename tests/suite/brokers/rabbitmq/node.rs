@@ -65,7 +65,12 @@ impl Node {
     async fn start(&self) {
         self.mine().start();
         let up = async {
-            while Connection::connect(&self.url, ConnectionProperties::default()).await.is_err() {
+            // A node that boots can accept a connection and never answer it.
+            let answered = async || {
+                let connecting = Connection::connect(&self.url, ConnectionProperties::default());
+                timeout(Duration::from_secs(3), connecting).await.is_ok_and(|connected| connected.is_ok())
+            };
+            while !answered().await {
                 // What was killed may still hold the name or a port.
                 if self.mine().has_ended() {
                     self.mine().start();
