@@ -36,6 +36,8 @@ pub use adapter::{
 pub use adapter::{NatsJetStream, NatsReceipt};
 #[cfg(feature = "redis")]
 pub use adapter::{RedisReceipt, RedisStream};
+#[cfg(feature = "rabbitmq")]
+pub use adapter::{RabbitMq, RabbitMqReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

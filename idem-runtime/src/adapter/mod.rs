@@ -9,6 +9,8 @@ mod database;
 mod nats;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -23,6 +25,8 @@ pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
 pub use nats::{NatsJetStream, NatsReceipt};
 #[cfg(feature = "redis")]
 pub use redis::{RedisReceipt, RedisStream};
+#[cfg(feature = "rabbitmq")]
+pub use rabbitmq::{RabbitMq, RabbitMqReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///

@@ -6,6 +6,8 @@ mod database;
 mod nats;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
 mod script;
 
 use std::time::Duration;
