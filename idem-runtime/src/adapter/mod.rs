@@ -5,6 +5,8 @@
 
 pub(crate) mod consumer;
 mod database;
+#[cfg(feature = "sqs")]
+mod sqs;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -13,6 +15,8 @@ use std::time::Duration;
 
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
+#[cfg(feature = "sqs")]
+pub use sqs::{Sqs, SqsReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///
