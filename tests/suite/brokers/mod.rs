@@ -3,6 +3,8 @@
 
 mod database;
 mod script;
+#[cfg(feature = "sqs")]
+mod sqs;
 
 use std::time::Duration;
 
@@ -21,6 +23,11 @@ pub(crate) trait TestBroker: Sized + Send + Sync + 'static {
     const LEASE: Duration;
     /// The largest body that it takes.
     const LARGEST: usize;
+
+    /// Whether the broker takes such a body at all.
+    fn carries(_body: &[u8]) -> bool {
+        true
+    }
 
     /// Makes the queue, on a broker whose lease this is.
     async fn create(lease: Duration) -> Self;

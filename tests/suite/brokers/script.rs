@@ -228,7 +228,8 @@ pub(super) async fn what_cannot_be_handled_becomes_a_dead_letter<B: TestBroker>(
     Setup::<B>::test(LONG, async |setup| {
         let huge = vec![b'x'; B::LARGEST];
         let bodies = [&b"{\"id\": "[..], b"", b"{\"id\": \"\xff\xfe\"}", &huge];
-        setup.broker.publish(bodies.into_iter().map(Incoming::new).collect()).await;
+        let bodies: Vec<_> = bodies.into_iter().filter(|body| B::carries(body)).collect();
+        setup.broker.publish(bodies.iter().copied().map(Incoming::new).collect()).await;
         setup.publish([Wire::failing("poison", 9), Wire::new(""), Wire::new("fine")]).await;
         let consuming = setup.start().await;
         setup.unsettled(0).await;
@@ -236,7 +237,7 @@ pub(super) async fn what_cannot_be_handled_becomes_a_dead_letter<B: TestBroker>(
         let mut dead = setup.broker.dead_letters().await;
         dead.sort();
         let reasons: Vec<_> = dead.iter().map(|(body, reason)| (body.len(), reason.as_str())).collect();
-        assert_eq!(reasons.len(), 6, "{reasons:?}");
+        assert_eq!(reasons.len(), bodies.len() + 2, "{reasons:?}");
         let reason = |body: &[u8]| {
             let found = dead.iter().find(|(dead, _)| dead == body);
             found.map(|(_, reason)| reason.as_str()).unwrap_or_else(|| panic!("{} bytes: {reasons:?}", body.len()))
