@@ -20,7 +20,8 @@ pub(super) async fn answered<T, E>(
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {
-    match timeout(patience, request).await {
+    // The client's futures are so large that a few of them, one in the other, are too much for a stack.
+    match timeout(patience, Box::pin(request)).await {
         Ok(answer) => answer.map_err(|error| of(what, error)),
         Err(_) => Err(AdapterError::unreachable(format!("{what}: no answer within {} seconds", patience.as_secs()))),
     }

@@ -40,7 +40,7 @@ struct Redrive {
 impl Queue {
     /// Asks SQS, and refuses what would lose messages.
     pub(super) async fn look_up(sqs: &Sqs) -> Result<(Self, Connected), AdapterError> {
-        let own = Attributes::of(sqs, &sqs.url, "the queue was not found").await?;
+        let own = Attributes::of(sqs, &sqs.url, "the queue was not looked up").await?;
         let lease = match sqs.lease {
             Some(lease) => lease,
             None => Duration::from_secs(own.number(&QueueAttributeName::VisibilityTimeout)?),
@@ -63,7 +63,7 @@ impl Queue {
                 ));
             }
         };
-        let dead = Attributes::of(sqs, &url, "the dead-letter queue was not found").await?;
+        let dead = Attributes::of(sqs, &url, "the dead-letter queue was not looked up").await?;
         check_pair(&own, &dead, policy.is_some() && sqs.dead_letters.is_none())?;
         check_permissions(sqs, &url).await?;
         let connected = Connected::new().lease(lease);
@@ -86,7 +86,7 @@ async fn target(sqs: &Sqs, policy: &str) -> Result<String, AdapterError> {
         return Err(AdapterError::refused(unread));
     };
     let request = sqs.client.get_queue_url().queue_name(name).queue_owner_aws_account_id(account);
-    let said = answered("the dead-letter queue was not found", ANSWER, request.send()).await?;
+    let said = answered("the dead-letter queue was not looked up", ANSWER, request.send()).await?;
     said.queue_url.ok_or_else(|| AdapterError::refused(unread))
 }
 
@@ -144,7 +144,7 @@ async fn may<T, E>(action: &str, request: impl Future<Output = Result<T, SdkErro
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {
-    let Err(SdkError::ServiceError(answer)) = request.await else { return Ok(()) };
+    let Err(SdkError::ServiceError(answer)) = Box::pin(request).await else { return Ok(()) };
     match answer.err().code() {
         Some(code) if fault::is_denied(code) => {
             let cause = format!("{code}: {}", answer.err().message().unwrap_or_default());

@@ -3,50 +3,62 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::config::interceptors::BeforeDeserializationInterceptorContextMut;
+use aws_sdk_sqs::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_sqs::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_sqs::error::BoxError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use idem_runtime::{Adapter, Consumer, ErrorKind, Sqs};
 use idem_tests::{Consumes, Db};
 use sqlx::Sqlite;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::super::TestBroker;
 use super::{Queue, client, config, endpoint};
 
-/// Answers one action in the broker's stead.
+/// Sends one action elsewhere.
 #[derive(Debug)]
-struct Says {
+struct Elsewhere {
     action: &'static str,
-    code: &'static str,
+    url: String,
 }
 
-impl Intercept for Says {
+impl Intercept for Elsewhere {
     fn name(&self) -> &'static str {
-        "Says"
+        "Elsewhere"
     }
 
-    fn modify_before_deserialization(
+    fn modify_before_transmit(
         &self,
-        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let inner = context.inner_mut();
-        let target = inner.request().and_then(|request| request.headers().get("x-amz-target"));
-        if target == Some(&format!("AmazonSQS.{}", self.action)) {
-            let response = inner.response_mut().unwrap();
-            *response.status_mut() = 403.try_into()?;
-            response.headers_mut().insert("x-amzn-query-error", format!("{};Sender", self.code));
-            *response.body_mut() = format!(r#"{{"__type": "{}", "message": "not you"}}"#, self.code).into();
+        let request = context.request_mut();
+        if request.headers().get("x-amz-target") == Some(&format!("AmazonSQS.{}", self.action)) {
+            request.set_uri(self.url.as_str())?;
         }
         Ok(())
     }
 }
 
-fn told(action: &'static str, code: &'static str) -> Client {
-    Client::from_conf(config(&endpoint()).interceptor(Says { action, code }).build())
+/// A client that is told this, as AWS says it, instead of one action.
+async fn told(action: &'static str, code: &'static str) -> Client {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let body = format!(r#"{{"__type": "{code}", "message": "not you"}}"#);
+    let answer = format!(
+        "HTTP/1.1 403 Forbidden\r\nx-amzn-query-error: {code};Sender\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") && client.read_buf(&mut request).await.unwrap() > 0 {}
+            client.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    Client::from_conf(config(&endpoint()).interceptor(Elsewhere { action, url }).build())
 }
 
 /// What the adapter and what is behind it say.
@@ -85,7 +97,7 @@ async fn settings_that_lose_messages_are_refused_with_their_reason() {
     let text = refused(&queue.adapter().dead_letter_queue(&queue.url)).await;
     assert!(text.contains("its own dead-letter queue"), "{text}");
     let text = refused(&queue.adapter().dead_letter_queue(format!("{}-not", queue.dead))).await;
-    assert!(text.contains("the dead-letter queue was not found: there is no such queue"), "{text}");
+    assert!(text.contains("the dead-letter queue was not looked up: there is no such queue"), "{text}");
 
     set(&queue.url, QueueAttributeName::RedrivePolicy, "").await;
     let text = refused(&adapter).await;
@@ -102,13 +114,13 @@ async fn a_missing_permission_is_named_at_the_start() {
         ("DeleteMessage", "the credentials lack `sqs:DeleteMessage` on the queue"),
         ("ChangeMessageVisibility", "the credentials lack `sqs:ChangeMessageVisibility` on the queue"),
         ("SendMessage", "the credentials lack `sqs:SendMessage` on the dead-letter queue"),
-        ("GetQueueAttributes", "the queue was not found: the credentials lack the permission"),
-        ("GetQueueUrl", "the dead-letter queue was not found: the credentials lack the permission"),
+        ("GetQueueAttributes", "the queue was not looked up: the credentials lack the permission"),
+        ("GetQueueUrl", "the dead-letter queue was not looked up: the credentials lack the permission"),
     ] {
-        let text = refused(&queue.by(told(action, "AccessDenied"))).await;
+        let text = refused(&queue.by(told(action, "AccessDenied").await)).await;
         assert!(text.contains(named) && text.contains("AccessDenied: not you"), "{text}");
     }
-    let text = refused(&queue.by(told("GetQueueAttributes", "InvalidClientTokenId"))).await;
+    let text = refused(&queue.by(told("GetQueueAttributes", "InvalidClientTokenId").await)).await;
     assert!(text.contains("SQS does not take the credentials"), "{text}");
     // Asking did nothing.
     assert_eq!((queue.unsettled().await, queue.look(&queue.dead).await), (0, vec![]));
@@ -121,7 +133,7 @@ async fn a_broker_that_accepts_and_never_answers_is_unreachable_in_time() {
     let adapter = Sqs::new(client(&format!("http://{}", listener.local_addr().unwrap())), "queue");
     let connected = tokio::time::timeout(Duration::from_secs(12), adapter.connect()).await.unwrap();
     let text = format!("{:?}", connected.unwrap_err());
-    assert!(text.contains("fault: Unreachable") && text.contains("in time"), "{text}");
+    assert!(text.contains("fault: Unreachable") && text.contains("no answer within 10 seconds"), "{text}");
 }
 
 /// [B39] `tests.apply` keeps its keys for seven days, and declares a redelivery of one.

@@ -63,11 +63,11 @@ impl<const FIFO: bool> Queue<FIFO> {
         for (name, value) in attributes {
             create = create.attributes(name.clone(), value);
         }
-        create.send().await.unwrap().queue_url.unwrap()
+        Box::pin(create.send()).await.unwrap().queue_url.unwrap()
     }
 
     async fn set(&self, url: &str, name: QueueAttributeName, value: &str) {
-        self.judge.set_queue_attributes().queue_url(url).attributes(name, value).send().await.unwrap();
+        Box::pin(self.judge.set_queue_attributes().queue_url(url).attributes(name, value).send()).await.unwrap();
     }
 
     /// The adapter, of a client that the test sets up.
@@ -83,14 +83,14 @@ impl<const FIFO: bool> Queue<FIFO> {
         if FIFO {
             send = send.message_group_id(group).message_deduplication_id(dedup);
         }
-        send.send().await.unwrap();
+        Box::pin(send.send()).await.unwrap();
     }
 
     /// What is in a queue, ten at most, without taking it.
     async fn look(&self, url: &str) -> Vec<Message> {
         let look = self.judge.receive_message().queue_url(url).max_number_of_messages(10).visibility_timeout(0);
         let look = look.message_attribute_names("All").message_system_attribute_names("All".into());
-        look.send().await.unwrap().messages.unwrap_or_default()
+        Box::pin(look.send()).await.unwrap().messages.unwrap_or_default()
     }
 }
 
@@ -108,7 +108,7 @@ impl<const FIFO: bool> TestBroker for Queue<FIFO> {
         let judge = client(&endpoint());
         let dead = Self::make(&judge, "-dead", &[]).await;
         let arn = judge.get_queue_attributes().queue_url(&dead).attribute_names(QueueAttributeName::QueueArn);
-        let arn = arn.send().await.unwrap().attributes.unwrap()[&QueueAttributeName::QueueArn].clone();
+        let arn = Box::pin(arn.send()).await.unwrap().attributes.unwrap()[&QueueAttributeName::QueueArn].clone();
         let policy = format!(r#"{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 1000}}"#);
         let attributes = [
             (QueueAttributeName::VisibilityTimeout, lease.as_secs().to_string()),
@@ -150,14 +150,14 @@ impl<const FIFO: bool> TestBroker for Queue<FIFO> {
                 }
                 send = send.entries(entry.build().unwrap());
             }
-            let sent = send.send().await.unwrap();
+            let sent = Box::pin(send.send()).await.unwrap();
             assert_eq!((sent.successful.len(), sent.failed), (ten.len(), vec![]));
         }
     }
 
     async fn unsettled(&self) -> u64 {
         let all = self.judge.get_queue_attributes().queue_url(&self.url).attribute_names(QueueAttributeName::All);
-        let attributes = all.send().await.unwrap().attributes.unwrap();
+        let attributes = Box::pin(all.send()).await.unwrap().attributes.unwrap();
         let number = |name| attributes[&name].parse::<u64>().unwrap();
         number(QueueAttributeName::ApproximateNumberOfMessages)
             + number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible)
@@ -188,7 +188,7 @@ impl<const FIFO: bool> TestBroker for Queue<FIFO> {
 
     async fn destroy(self) {
         for url in [self.url, self.dead] {
-            self.judge.delete_queue().queue_url(url).send().await.unwrap();
+            Box::pin(self.judge.delete_queue().queue_url(url).send()).await.unwrap();
         }
     }
 }
