@@ -24,6 +24,11 @@ pub(crate) trait TestBroker: Sized + Send + Sync + 'static {
     /// The largest body that it takes.
     const LARGEST: usize;
 
+    /// How many deliveries are many.
+    const MANY: u32 = 10_000;
+    /// As many of them wait at the broker at once.
+    const WAITING: usize = usize::MAX;
+
     /// Whether the broker takes such a body at all.
     fn carries(_body: &[u8]) -> bool {
         true

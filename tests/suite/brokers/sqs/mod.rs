@@ -99,6 +99,10 @@ impl<const FIFO: bool> TestBroker for Queue<FIFO> {
     const SERVICE: &'static str = "sqs";
     const LEASE: Duration = Duration::from_secs(2);
     const LARGEST: usize = 250_000;
+    /// A message a request takes its time.
+    const MANY: u32 = if FIFO { 2_500 } else { 10_000 };
+    /// The emulator looks through the whole queue at every request.
+    const WAITING: usize = 2_000;
 
     fn carries(body: &[u8]) -> bool {
         !body.is_empty() && std::str::from_utf8(body).is_ok()

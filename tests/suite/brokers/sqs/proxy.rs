@@ -31,6 +31,9 @@ impl Proxy {
                         return;
                     }
                     let mut server = TcpStream::connect(server).await.unwrap();
+                    // Or each of the two waits for the other's acknowledgement, 40 milliseconds every time.
+                    client.set_nodelay(true).unwrap();
+                    server.set_nodelay(true).unwrap();
                     tokio::select! {
                         _ = copy_bidirectional(&mut client, &mut server) => {}
                         _ = seen.wait_for(|is_cut| *is_cut) => {}
