@@ -43,7 +43,7 @@ const LONGEST: Duration = Duration::from_secs(43_200);
 /// use std::time::Duration;
 ///
 /// // With `aws-config` it is `Client::new(&aws_config::load_from_env().await)`.
-/// let config = Config::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("eu-central-1"));
+/// let config = Config::builder().behavior_version(BehaviorVersion::v2025_08_07()).region(Region::new("eu-central-1"));
 /// let client = Client::from_conf(config.build());
 /// let queue = Sqs::new(client, "https://sqs.eu-central-1.amazonaws.com/123456789012/payments")
 ///     .dead_letter_queue("https://sqs.eu-central-1.amazonaws.com/123456789012/payments-dead")
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn times_are_whole_seconds_and_end_twelve_hours_after_the_receipt() {
-        let hour = |hours| Duration::from_secs(hours * 3_600);
+        let hour = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(whole_seconds(Duration::ZERO), 0);
         assert_eq!(whole_seconds(Duration::from_millis(2)), 1);
         assert_eq!(whole_seconds(Duration::MAX), 43_200);
