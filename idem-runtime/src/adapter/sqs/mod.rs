@@ -188,8 +188,8 @@ impl Adapter for Sqs {
 
     async fn connect(&self) -> Result<Connected, AdapterError> {
         let looked_up = timeout(ANSWER, Queue::look_up(self)).await;
-        let (queue, connected) =
-            looked_up.unwrap_or_else(|_| Err(AdapterError::unreachable("SQS does not answer in time")))?;
+        let late = |_| AdapterError::unreachable(format!("no answer within {} seconds", ANSWER.as_secs()));
+        let (queue, connected) = looked_up.map_err(late).flatten()?;
         *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(queue));
         Ok(connected)
     }
@@ -249,7 +249,7 @@ fn left(held: Duration) -> Duration {
 
 /// SQS counts in seconds. A part of one is taken as a whole one, so that nothing comes too early.
 fn whole_seconds(time: Duration) -> i32 {
-    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
     i32::try_from(seconds.min(LONGEST.as_secs())).unwrap_or(0)
 }
 
