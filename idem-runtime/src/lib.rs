@@ -38,6 +38,8 @@ pub use adapter::{NatsJetStream, NatsReceipt};
 pub use adapter::{RedisReceipt, RedisStream};
 #[cfg(feature = "rabbitmq")]
 pub use adapter::{RabbitMq, RabbitMqReceipt};
+#[cfg(feature = "sqs")]
+pub use adapter::{Sqs, SqsReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

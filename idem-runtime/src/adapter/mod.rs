@@ -11,6 +11,8 @@ mod nats;
 mod redis;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq;
+#[cfg(feature = "sqs")]
+mod sqs;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -27,6 +29,8 @@ pub use nats::{NatsJetStream, NatsReceipt};
 pub use redis::{RedisReceipt, RedisStream};
 #[cfg(feature = "rabbitmq")]
 pub use rabbitmq::{RabbitMq, RabbitMqReceipt};
+#[cfg(feature = "sqs")]
+pub use sqs::{Sqs, SqsReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///

@@ -9,6 +9,8 @@ mod redis;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq;
 mod script;
+#[cfg(feature = "sqs")]
+mod sqs;
 
 use std::time::Duration;
 
@@ -27,6 +29,16 @@ pub(crate) trait TestBroker: Sized + Send + Sync + 'static {
     const LEASE: Duration;
     /// The largest body that it takes.
     const LARGEST: usize;
+
+    /// How many deliveries are many.
+    const MANY: u32 = 10_000;
+    /// As many of them wait at the broker at once.
+    const WAITING: usize = usize::MAX;
+
+    /// Whether the broker takes such a body at all.
+    fn carries(_body: &[u8]) -> bool {
+        true
+    }
 
     /// Makes the queue, on a broker whose lease this is.
     async fn create(lease: Duration) -> Self;
