@@ -32,6 +32,8 @@ pub use adapter::{
     Adapter, AdapterError, Connected, Consumer, Consuming, DatabaseQueue, DatabaseReceipt, DeadLetter, Delivery,
     Horizon, Incoming, Lag, Retries, RetryPolicy, Route, Settlement, route,
 };
+#[cfg(feature = "kafka")]
+pub use adapter::{Kafka, KafkaReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

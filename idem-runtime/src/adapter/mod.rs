@@ -5,6 +5,8 @@
 
 pub(crate) mod consumer;
 mod database;
+#[cfg(feature = "kafka")]
+mod kafka;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -13,6 +15,8 @@ use std::time::Duration;
 
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
+#[cfg(feature = "kafka")]
+pub use kafka::{Kafka, KafkaReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///
@@ -61,6 +65,19 @@ pub trait Adapter: Send + Sync + 'static {
         delivery: &Delivery<Self::Receipt>,
         settlement: &Settlement,
     ) -> impl Future<Output = Result<(), AdapterError>> + Send;
+
+    /// Acknowledges a delivery before its handler runs, and returns when the broker has taken that. For brokers whose
+    /// [`settle`](Self::settle) returns earlier.
+    ///
+    /// # Errors
+    ///
+    /// As for [`settle`](Self::settle). The handler does not run then.
+    fn acknowledge_first(
+        &self,
+        delivery: &Delivery<Self::Receipt>,
+    ) -> impl Future<Output = Result<(), AdapterError>> + Send {
+        self.settle(delivery, &Settlement::Ack)
+    }
 
     /// Says that a delivery is still being handled, so that the broker does not give it to somebody else. Called at a third
     /// of [`Connected::lease`].

@@ -2,6 +2,8 @@
 //! clients that know nothing of the library.
 
 mod database;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod script;
 
 use std::time::Duration;
