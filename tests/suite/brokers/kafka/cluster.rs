@@ -9,7 +9,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
-use rdkafka::message::{Headers, Message, OwnedMessage};
+use rdkafka::message::{Header, Headers, Message, OwnedHeaders, OwnedMessage};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tokio::io::copy_bidirectional;
@@ -45,6 +45,16 @@ impl Topics {
         let topics = Self { servers, group: format!("{topic}-group"), topic, private };
         topics.make(&[(&topics.topic, PARTITIONS), (&topics.dead(), 1)]).await;
         topics
+    }
+
+    /// On a cluster whose topics only it can make.
+    pub(super) fn of_mock(servers: String) -> Self {
+        Self { servers, topic: "events".to_owned(), group: "group".to_owned(), private: None }
+    }
+
+    /// The name of another topic of the test's own.
+    pub(super) fn named(&self, name: &str) -> String {
+        format!("{}.{name}", self.topic)
     }
 
     pub(super) fn dead(&self) -> String {
@@ -85,6 +95,44 @@ impl Topics {
         let mut record = FutureRecord::<str, [u8]>::to(&self.topic).payload(body);
         (record.key, record.partition) = (key, partition);
         producer.send(record, PATIENCE).await.unwrap();
+    }
+
+    /// The same with a header that is text and one that is not.
+    pub(super) async fn send_with_headers(&self, key: &str, body: &[u8], partition: i32) {
+        let headers = OwnedHeaders::new()
+            .insert(Header { key: "trace", value: Some("abc") })
+            .insert(Header { key: "binary", value: Some(&[0xff_u8, 0x00][..]) });
+        let record = FutureRecord::to(&self.topic).key(key).payload(body).partition(partition).headers(headers);
+        self.producer().send(record, PATIENCE).await.unwrap();
+    }
+
+    /// The header that is no text.
+    pub(super) fn binary(record: &OwnedMessage) -> Option<Vec<u8>> {
+        record.headers()?.iter().find(|header| header.key == "binary")?.value.map(<[u8]>::to_vec)
+    }
+
+    /// So many records in one batch.
+    pub(super) async fn batch(&self, records: usize) {
+        let producer: FutureProducer = self.config().set("linger.ms", "200").create().unwrap();
+        let record = || FutureRecord::<str, str>::to(&self.topic).payload("body").partition(0);
+        let sent: Vec<_> = (0..records).map(|_| producer.send_result(record()).map_err(|(error, _)| error)).collect();
+        for sent in sent {
+            sent.unwrap().await.unwrap().unwrap();
+        }
+    }
+
+    /// Another topic of the test's own, with settings.
+    pub(super) async fn make_with(&self, name: &str, settings: &[(&str, &str)]) {
+        let name = self.named(name);
+        let mut topic = NewTopic::new(&name, 1, TopicReplication::Fixed(1));
+        for (key, value) in settings {
+            topic = topic.set(key, value);
+        }
+        let admin: AdminClient<DefaultClientContext> = self.config().create().unwrap();
+        let options = AdminOptions::new().request_timeout(Some(PATIENCE));
+        for made in admin.create_topics(&[topic], &options).await.unwrap() {
+            made.unwrap();
+        }
     }
 
     fn judge(&self) -> BaseConsumer {
