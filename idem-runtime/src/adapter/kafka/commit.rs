@@ -30,7 +30,9 @@ pub(super) fn run(session: &Session, consumer: &BaseConsumer<Context>, source: &
     let mut last: Option<(Instant, bool)> = None;
     let mut state = session.lock();
     while !state.is_over {
-        if let Some(pause) = pause(&state, last) {
+        // The thread that polls hears of it later than the client knows it: nothing is committed for what another member has.
+        let pause = if consumer.assignment_lost() { Some(AGAIN) } else { pause(&state, last) };
+        if let Some(pause) = pause {
             state = session.wait(state, pause);
             continue;
         }
