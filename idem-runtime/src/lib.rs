@@ -40,6 +40,8 @@ pub use adapter::{RedisReceipt, RedisStream};
 pub use adapter::{RabbitMq, RabbitMqReceipt};
 #[cfg(feature = "sqs")]
 pub use adapter::{Sqs, SqsReceipt};
+#[cfg(feature = "kafka")]
+pub use adapter::{Kafka, KafkaReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

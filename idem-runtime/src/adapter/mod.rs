@@ -13,6 +13,8 @@ mod redis;
 mod rabbitmq;
 #[cfg(feature = "sqs")]
 mod sqs;
+#[cfg(feature = "kafka")]
+mod kafka;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -31,6 +33,8 @@ pub use redis::{RedisReceipt, RedisStream};
 pub use rabbitmq::{RabbitMq, RabbitMqReceipt};
 #[cfg(feature = "sqs")]
 pub use sqs::{Sqs, SqsReceipt};
+#[cfg(feature = "kafka")]
+pub use kafka::{Kafka, KafkaReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///
@@ -87,6 +91,17 @@ pub trait Adapter: Send + Sync + 'static {
         deliveries: &[Delivery<Self::Receipt>],
     ) -> impl Future<Output = Vec<Result<(), AdapterError>>> + Send {
         join_all(deliveries.iter().map(|delivery| self.settle(delivery, &Settlement::Ack)))
+    /// Acknowledges a delivery before its handler runs, and returns when the broker has taken that. For brokers whose
+    /// [`settle`](Self::settle) returns earlier.
+    ///
+    /// # Errors
+    ///
+    /// As for [`settle`](Self::settle). The handler does not run then.
+    fn acknowledge_first(
+        &self,
+        delivery: &Delivery<Self::Receipt>,
+    ) -> impl Future<Output = Result<(), AdapterError>> + Send {
+        self.settle(delivery, &Settlement::Ack)
     }
 
     /// Says that a delivery is still being handled, so that the broker does not give it to somebody else. Called at a third

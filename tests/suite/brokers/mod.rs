@@ -2,12 +2,14 @@
 //! clients that know nothing of the library.
 
 mod database;
+#[cfg(feature = "kafka")]
+mod kafka;
 #[cfg(feature = "nats")]
 mod nats;
-#[cfg(feature = "redis")]
-mod redis;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq;
+#[cfg(feature = "redis")]
+mod redis;
 mod script;
 #[cfg(feature = "sqs")]
 mod sqs;
@@ -29,6 +31,8 @@ pub(crate) trait TestBroker: Sized + Send + Sync + 'static {
     const LEASE: Duration;
     /// The largest body that it takes.
     const LARGEST: usize;
+    /// As many applied messages a stop may leave unsettled, behind one that is not applied: where a settlement is an offset.
+    const LEFT_BEHIND: u64 = 0;
 
     /// How many deliveries are many.
     const MANY: u32 = 10_000;

@@ -175,7 +175,7 @@ impl<S: Store, A: Adapter> Shared<S, A> {
         }
         acked.store(true, Ordering::Relaxed);
         // Without the broker's word for it the delivery may come again, and "at most once" would not be.
-        if let Err(error) = self.adapter.settle(delivery, &Settlement::Ack).await {
+        if let Err(error) = self.adapter.acknowledge_first(delivery).await {
             telemetry::not_settled(A::BROKER, &self.adapter.source(), "ack", &error);
             return None;
         }
