@@ -32,16 +32,16 @@ pub use adapter::{
     Adapter, AdapterError, Connected, Consumer, Consuming, DatabaseQueue, DatabaseReceipt, DeadLetter, Delivery,
     Horizon, Incoming, Lag, Retries, RetryPolicy, Route, Settlement, route,
 };
-#[cfg(feature = "nats")]
-pub use adapter::{NatsJetStream, NatsReceipt};
-#[cfg(feature = "redis")]
-pub use adapter::{RedisReceipt, RedisStream};
-#[cfg(feature = "rabbitmq")]
-pub use adapter::{RabbitMq, RabbitMqReceipt};
-#[cfg(feature = "sqs")]
-pub use adapter::{Sqs, SqsReceipt};
 #[cfg(feature = "kafka")]
 pub use adapter::{Kafka, KafkaReceipt};
+#[cfg(feature = "nats")]
+pub use adapter::{NatsJetStream, NatsReceipt};
+#[cfg(feature = "rabbitmq")]
+pub use adapter::{RabbitMq, RabbitMqReceipt};
+#[cfg(feature = "redis")]
+pub use adapter::{RedisReceipt, RedisStream};
+#[cfg(feature = "sqs")]
+pub use adapter::{Sqs, SqsReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
 pub use engine::{Engine, EngineBuilder, EngineFor};

@@ -1,20 +1,20 @@
-//! Brokers: what the consumer asks of one, and one file for each.
+//! Brokers: what the consumer asks of one, and one file or folder for each.
 //!
 //! The consumer's loop owns everything that is the same for all of them: decoding, routing, retries, back-pressure, the
 //! end. An adapter receives, settles, keeps a delivery from being taken for abandoned, and says how much waits.
 
 pub(crate) mod consumer;
 mod database;
-#[cfg(feature = "nats")]
-mod nats;
-#[cfg(feature = "redis")]
-mod redis;
-#[cfg(feature = "rabbitmq")]
-mod rabbitmq;
-#[cfg(feature = "sqs")]
-mod sqs;
 #[cfg(feature = "kafka")]
 mod kafka;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "sqs")]
+mod sqs;
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -25,16 +25,16 @@ use futures_util::future::join_all;
 
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
-#[cfg(feature = "nats")]
-pub use nats::{NatsJetStream, NatsReceipt};
-#[cfg(feature = "redis")]
-pub use redis::{RedisReceipt, RedisStream};
-#[cfg(feature = "rabbitmq")]
-pub use rabbitmq::{RabbitMq, RabbitMqReceipt};
-#[cfg(feature = "sqs")]
-pub use sqs::{Sqs, SqsReceipt};
 #[cfg(feature = "kafka")]
 pub use kafka::{Kafka, KafkaReceipt};
+#[cfg(feature = "nats")]
+pub use nats::{NatsJetStream, NatsReceipt};
+#[cfg(feature = "rabbitmq")]
+pub use rabbitmq::{RabbitMq, RabbitMqReceipt};
+#[cfg(feature = "redis")]
+pub use redis::{RedisReceipt, RedisStream};
+#[cfg(feature = "sqs")]
+pub use sqs::{Sqs, SqsReceipt};
 
 /// A broker's side of a [`Consumer`].
 ///
@@ -91,6 +91,8 @@ pub trait Adapter: Send + Sync + 'static {
         deliveries: &[Delivery<Self::Receipt>],
     ) -> impl Future<Output = Vec<Result<(), AdapterError>>> + Send {
         join_all(deliveries.iter().map(|delivery| self.settle(delivery, &Settlement::Ack)))
+    }
+
     /// Acknowledges a delivery before its handler runs, and returns when the broker has taken that. For brokers whose
     /// [`settle`](Self::settle) returns earlier.
     ///
