@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use idem_runtime::{Adapter, Settlement};
+use idem_runtime::{Adapter, Kafka, Settlement};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::cluster::{PARTITIONS, Topics};
-use super::{bodies, take, until};
+use super::{PATIENCE, bodies, take, until};
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
 
@@ -19,6 +19,18 @@ fn cluster() -> (Cluster, Topics) {
     cluster.create_topic(&topics.topic, PARTITIONS, 1).unwrap();
     cluster.create_topic(&topics.dead(), 1, 1).unwrap();
     (cluster, topics)
+}
+
+/// What `receive` ends with.
+async fn failure(kafka: &Kafka) -> String {
+    let receive = async {
+        loop {
+            if let Err(error) = kafka.receive(1).await {
+                return format!("{error:?}");
+            }
+        }
+    };
+    timeout(PATIENCE, receive).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +73,7 @@ async fn without_a_broker_the_end_comes_all_the_same() {
     let taken = take(&kafka, 1).await;
     cluster.broker_down(1).unwrap();
     kafka.settle(&taken[0], &Settlement::Ack).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(15), kafka.close()).await.unwrap();
+    timeout(Duration::from_secs(15), kafka.close()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,16 +84,12 @@ async fn a_permission_that_is_missing_is_said() {
     assert!(text.contains("Refused") && text.contains("allow `Read`"), "{text}");
     cluster.topic_error(&topics.topic, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
 
-    let kafka = topics.kafka();
-    kafka.connect().await.unwrap();
+    // Before it joins.
     let denied = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED; 20];
     cluster.request_errors(RDKafkaApiKey::JoinGroup, &denied);
-    let mut received = kafka.receive(1).await;
-    while let Ok(records) = &received {
-        assert!(records.is_empty());
-        received = kafka.receive(1).await;
-    }
-    let text = format!("{:?}", received.unwrap_err());
+    let kafka = topics.kafka();
+    kafka.connect().await.unwrap();
+    let text = failure(&kafka).await;
     assert!(text.contains("Refused") && text.contains("the user may not use the group"), "{text}");
     kafka.close().await;
 }
@@ -115,11 +123,7 @@ async fn a_member_whose_name_another_one_took_says_so() {
     topics.send(None, b"one", Some(0)).await;
     let taken = take(&kafka, 1).await;
     cluster.request_errors(RDKafkaApiKey::Heartbeat, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID]);
-    let mut received = kafka.receive(1).await;
-    while received.is_ok() {
-        received = kafka.receive(1).await;
-    }
-    let text = format!("{:?}", received.unwrap_err());
+    let text = failure(&kafka).await;
     assert!(text.contains("Refused") && text.contains("`group.instance.id`"), "{text}");
     drop(kafka.settle(&taken[0], &Settlement::Ack).await);
     kafka.close().await;
