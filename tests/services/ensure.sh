@@ -86,6 +86,16 @@ ensure_services() {
   for name in "${wanted[@]}"; do report "$name"; done
 }
 
+# Tests kill and restart brokers of their own, so their programs must be here, whoever serves the shared ones.
+ensure_programs() {
+  local name wanted=()
+  for name in rabbitmq nats redis kafka; do
+    skipped "$name" || wanted+=("$name")
+  done
+  [ ${#wanted[@]} -eq 0 ] || install_packages "${wanted[@]}"
+  skipped kafka || kafka_own_program
+}
+
 # Stops everything that this script started, and nothing else.
 down() {
   local name stoppers=() pid failed=''
@@ -98,6 +108,7 @@ down() {
     "${compose[@]}" down -v >&2 || die "docker compose could not stop its containers"
     rm "$state/docker"
   fi
+  rm -rf -- "$state/tansu"
   [ -z "$failed" ] || die "something of ours still runs"
   say "nothing of ours runs any more"
 }

