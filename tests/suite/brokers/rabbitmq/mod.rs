@@ -2,6 +2,7 @@
 
 mod node;
 mod own;
+mod trouble;
 
 use std::sync::Arc;
 use std::time::Duration;
