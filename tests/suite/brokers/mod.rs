@@ -33,6 +33,8 @@ pub(crate) trait TestBroker: Sized + Send + Sync + 'static {
     const LARGEST: usize;
     /// As many applied messages a stop may leave unsettled, behind one that is not applied: where a settlement is an offset.
     const LEFT_BEHIND: u64 = 0;
+    /// How long a newcomer takes to be given its share, where the test's broker gets stuck if another one leaves before.
+    const JOINING: Duration = Duration::ZERO;
 
     /// How many deliveries are many.
     const MANY: u32 = 10_000;

@@ -146,6 +146,7 @@ pub(super) async fn consumers_come_and_go_with_deliveries_in_flight<B: TestBroke
         setup.publish(events(0..500)).await;
         setup.applied(100).await;
         let second = setup.start().await;
+        sleep(B::JOINING).await;
         setup.publish(events(500..1_000)).await;
         setup.applied(400).await;
         first.stop().await;

@@ -10,7 +10,7 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders, OwnedMessage};
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -111,6 +111,15 @@ impl Topics {
         record.headers()?.iter().find(|header| header.key == "binary")?.value.map(<[u8]>::to_vec)
     }
 
+    pub(super) async fn send_in_a_transaction(&self, body: &[u8], partition: i32) {
+        let producer: FutureProducer = self.config().set("transactional.id", &self.topic).create().unwrap();
+        block_in_place(|| producer.init_transactions(PATIENCE)).unwrap();
+        producer.begin_transaction().unwrap();
+        let record = FutureRecord::<str, [u8]>::to(&self.topic).payload(body).partition(partition);
+        producer.send(record, PATIENCE).await.unwrap();
+        block_in_place(|| producer.commit_transaction(PATIENCE)).unwrap();
+    }
+
     /// So many records in one batch.
     pub(super) async fn batch(&self, records: usize) {
         let producer: FutureProducer = self.config().set("linger.ms", "200").create().unwrap();
@@ -200,6 +209,8 @@ impl TestBroker for Topics {
     const LARGEST: usize = 900_000;
     /// As many as a consumer with the default concurrency holds.
     const LEFT_BEHIND: u64 = 32;
+    /// Tansu 0.6 goes on naming the leader that left while a member waits to join, and no group forms any more.
+    const JOINING: Duration = Duration::from_secs(6);
 
     async fn create(lease: Duration) -> Self {
         // The tests with the short lease are those that cut connections.

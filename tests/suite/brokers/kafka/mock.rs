@@ -129,7 +129,7 @@ async fn a_member_whose_name_another_one_took_says_so() {
     kafka.close().await;
 }
 
-/// Records that came in one batch, and the marks of transactions behind them.
+/// Records that came in one batch, of which the offset can pass none that is in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_is_counted_in_records_and_comes_to_zero() {
     let (_cluster, topics) = cluster();

@@ -1,9 +1,12 @@
 //! What is committed, and when. [B46]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use idem_runtime::{Adapter, Settlement};
+use idem_runtime::{Adapter, Consumer, Engine, Incoming, Kafka, Route, Settlement};
+use idem_tests::{Consumes, Db, Gate, Wire};
 use rdkafka::Message;
+use sqlx::Sqlite;
 use tokio::time::{sleep, timeout};
 
 use super::super::TestBroker;
@@ -63,7 +66,7 @@ async fn records_of_a_key_or_of_a_partition_have_one_order() {
     let topics = five_records().await;
     topics.send(Some("0"), b"5", Some(0)).await;
     topics.send(None, b"6", Some(0)).await;
-    let orders = async |kafka: idem_runtime::Kafka| {
+    let orders = async |kafka: Kafka| {
         kafka.connect().await.unwrap();
         let mut taken = take(&kafka, 4).await;
         // No more than four of one order are handed out.
@@ -137,7 +140,7 @@ async fn a_dead_letter_keeps_its_key_and_its_headers_and_says_why_and_whence() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_there_is_no_room_for_waits_at_the_broker_and_comes() {
     let topics = Topics::shared().await;
-    let messages = (0..600).map(|number| idem_runtime::Incoming::new(number.to_string()));
+    let messages = (0..600).map(|number| Incoming::new(number.to_string()));
     topics.publish(messages.collect()).await;
     let kafka = topics.kafka();
     kafka.connect().await.unwrap();
@@ -152,6 +155,51 @@ async fn what_there_is_no_room_for_waits_at_the_broker_and_comes() {
         kafka.settle(record, &Settlement::Ack).await.unwrap();
     }
     until(async || topics.unsettled().await == 0).await;
+    kafka.close().await;
+    topics.destroy().await;
+}
+
+/// What the loop asks for before it runs a handler that may not run twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_at_most_once_handler_does_not_run_while_a_crash_would_deliver_its_record_again() {
+    let topics = Topics::shared().await;
+    for wire in [Wire::waiting("held"), Wire::new("ping")] {
+        topics.send(Some(&wire.id), &wire.message().body, Some(0)).await;
+    }
+    Db::<Sqlite>::test(async |db| {
+        let engine = Engine::start(db.pool(4).await).await.unwrap();
+        let gate = Arc::<Gate>::default();
+        let is_ping = |message: &Incoming| message.body.windows(4).any(|part| part == b"ping");
+        let tell = Route::<Sqlite, <Sqlite as Consumes>::Tell>::with_state(Arc::clone(&gate)).when(is_ping);
+        let apply = Route::<Sqlite, <Sqlite as Consumes>::Apply>::with_state(Arc::clone(&gate))
+            .when(move |message| !is_ping(message));
+        let consuming = Consumer::new(&engine, topics.kafka()).route(tell).route(apply).start().await.unwrap();
+        timeout(PATIENCE, gate.reached.acquire()).await.unwrap().unwrap().forget();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((gate.runs("ping"), topics.committed()[0]), (0, 0));
+        gate.open.add_permits(1);
+        until(async || gate.runs("ping") == 1).await;
+        assert_eq!(topics.committed()[0], 2);
+        consuming.stop().await;
+        assert_eq!(gate.runs("ping"), 1);
+    })
+    .await;
+    topics.destroy().await;
+}
+
+/// The mark at the end of a transaction has an offset, and is no record.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_marks_of_transactions_are_passed_over() {
+    let topics = Topics::shared().await;
+    topics.send_in_a_transaction(b"one", 0).await;
+    let kafka = topics.kafka();
+    kafka.connect().await.unwrap();
+    let taken = take(&kafka, 1).await;
+    sleep(SETTLED).await;
+    assert_eq!(kafka.lag().await.unwrap().unwrap().messages, 2);
+    kafka.settle(&taken[0], &Settlement::Ack).await.unwrap();
+    until(async || kafka.lag().await.unwrap().unwrap().messages == 0).await;
+    assert_eq!(topics.committed()[0], 2);
     kafka.close().await;
     topics.destroy().await;
 }
