@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use idem_runtime::{Engine, ErrorKind, Settle};
-use idem_tests::{Db, Delivered, Message, Step, TestStore, deliver};
+use idem_tests::{Batches, Db, Delivered, Message, Step, TestStore, deliver};
 use sqlx::mysql::MySqlPoolOptions;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{MySql, Pool, Postgres};
@@ -136,13 +136,41 @@ async fn loses<S: Proxied>(mode: Mode, expected: Delivered, redelivered: Deliver
     .await;
 }
 
-async fn every_loss<S: Proxied>() {
+/// What is not known of the batch is asked for each of it.
+async fn loses_in_a_batch<S: Proxied + Batches>() {
+    Db::<S>::test(async |db| {
+        let (proxy, pool) = S::proxied(db.place()).await;
+        let engine = Engine::start(pool).await.unwrap();
+        let batch = |name: &str| [1, 2, 3].map(|number| Message::new(format!("{name}{number}"), [Step::Effect("e")]));
+        let deliver = async |messages: &[Message; 3]| engine.handle_batch::<S::Each>(&messages.each_ref(), &()).await;
+        assert!(deliver(&batch("before")).await.iter().all(|outcome| outcome.as_ref().unwrap().is_applied()));
+        for (name, mode) in [("reply", Mode::LoseReply), ("request", Mode::LoseRequest)] {
+            proxy.set(mode);
+            let outcomes = deliver(&batch(name)).await;
+            assert!(outcomes.iter().all(|outcome| outcome.as_ref().unwrap().is_applied()), "{outcomes:?}");
+            assert!(deliver(&batch(name)).await.iter().all(|outcome| outcome.as_ref().unwrap().is_duplicate()));
+        }
+        assert_eq!((db.effects("e").await, db.keys().await), (9, 9));
+        proxy.set(Mode::LoseReplyAndDie);
+        for outcome in deliver(&batch("dead")).await {
+            assert_eq!(outcome.unwrap_err().kind(), Some(ErrorKind::CommitUnknown));
+        }
+        proxy.set(Mode::Pass);
+        assert!(deliver(&batch("dead")).await.iter().all(|outcome| outcome.as_ref().unwrap().is_duplicate()));
+        assert_eq!((db.effects("e").await, db.keys().await), (12, 12));
+        engine.pool().close().await;
+    })
+    .await;
+}
+
+async fn every_loss<S: Proxied + Batches>() {
     use Delivered::{Applied, Duplicate, Refused};
     loses::<S>(Mode::LoseReply, Applied, Duplicate).await;
     loses::<S>(Mode::LoseRequest, Refused(ErrorKind::Commit), Applied).await;
     loses::<S>(Mode::LoseReplyAndDie, Refused(ErrorKind::CommitUnknown), Duplicate).await;
     loses::<S>(Mode::LoseRequestAndDie, Refused(ErrorKind::CommitUnknown), Applied).await;
     loses_without_a_key::<S>().await;
+    loses_in_a_batch::<S>().await;
 }
 
 /// Nothing can be looked up, so nothing is claimed to be known.

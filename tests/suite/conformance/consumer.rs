@@ -72,6 +72,21 @@ pub(super) async fn every_event_is_applied_once_and_the_queue_is_empty<S: Consum
     assert_eq!((db.number("SELECT count(*) FROM effect").await, db.number(LEFT).await), (50, 0));
 }
 
+/// One of them is another consumer's by now.
+pub(super) async fn acknowledged_together_each_has_an_answer_of_its_own<S: Consumes>(db: Arc<Db<S>>) {
+    let setup = Setup::new(&db).await;
+    setup.send((0..4).map(|number| Wire::new(format!("e{number}")))).await;
+    let deliveries = setup.queue.receive(3).await.unwrap();
+    db.run(
+        "UPDATE idem_queue SET holder = 7 WHERE id = (SELECT id FROM (SELECT min(id) AS id FROM idem_queue) AS first)",
+    )
+    .await;
+    let acked = setup.queue.ack_all(&deliveries).await;
+    assert_eq!(acked.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
+    assert!(acked[0].as_ref().unwrap_err().to_string().contains("handed out again"));
+    assert_eq!((db.number(LEFT).await, db.number("SELECT count(*) FROM idem_queue WHERE holder = 7").await), (2, 1));
+}
+
 /// Two consumers, duplicates within batches and across them, and failures in between.
 pub(super) async fn batches_apply_every_event_once<S: Consumes>(db: Arc<Db<S>>) {
     let (one, other) = (Setup::new(&db).await, Setup::new(&db).await);

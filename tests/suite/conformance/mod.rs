@@ -160,6 +160,7 @@ for_each_store! {
         a_pass_renews_its_lease_while_it_runs;
     consumer:
         every_event_is_applied_once_and_the_queue_is_empty
+        acknowledged_together_each_has_an_answer_of_its_own
         batches_apply_every_event_once
         two_consumers_share_a_queue
         what_never_succeeds_waits_for_a_human_with_its_reason
