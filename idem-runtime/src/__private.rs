@@ -7,6 +7,7 @@ pub use inventory; // Not public API: `submit!`.
 pub use crate::__idem_place as place; // Not public API.
 #[cfg(feature = "catalog")]
 pub use crate::catalog::assert_catalog; // Not public API.
+pub use crate::endpoint::RegisteredEndpoint; // Not public API.
 pub use crate::engine::{Attempt, Cause, CloneProbe, Codec, Forget, Owned, Plan, Prepared, Remember}; // Not public API.
 pub use crate::engine::{SliceReturned, prepare, run, run_at_most_once, slice}; // Not public API.
 pub use crate::registry::Registered; // Not public API.

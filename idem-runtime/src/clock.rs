@@ -9,7 +9,7 @@ pub(crate) fn monotonic() -> Instant {
 }
 
 /// The process's idea of the time of day, to be compared with the database's and for nothing else.
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "axum"))]
 #[allow(clippy::disallowed_methods, reason = "this is the place the lint points to")]
 pub(crate) fn wall() -> std::time::SystemTime {
     std::time::SystemTime::now()

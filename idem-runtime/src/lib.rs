@@ -12,9 +12,12 @@ mod catalog;
 pub mod cli;
 mod clock;
 mod const_text;
+mod endpoint;
 mod engine;
 mod error;
 mod handler;
+#[cfg(feature = "axum")]
+mod http;
 mod key;
 mod outcome;
 mod policy;
@@ -44,9 +47,15 @@ pub use adapter::{RedisReceipt, RedisStream};
 pub use adapter::{Sqs, SqsReceipt};
 #[cfg(feature = "catalog")]
 pub use catalog::{Catalog, Change, Drift, Figures, Note, Unreadable};
+pub use endpoint::{Endpoint, EndpointKind, InFlight};
 pub use engine::{Engine, EngineBuilder, EngineFor};
 pub use error::{Error, ErrorKind, Failed, Failure};
 pub use handler::{Allowed, External, Guard, Handled, Handler, HandlerMeta, HandlerResult, Place, Semantics};
+#[cfg(feature = "axum")]
+pub use http::{
+    KeyedLayer, KeyedRoute, KeyedService, KeyedTx, KeyedTxRejection, Signature, SignatureError, Verified,
+    WebhookReceiver, WebhookRoute, WebhookService,
+};
 pub use idem_macros::{KeyPart, at_most_once, idempotent, naturally_idempotent};
 pub use key::{ByteId, DisplayId, EventTime, FingerprintPart, Key, KeyError, KeyPart, Part, by_display, byte_id};
 pub use outcome::{Outcome, Seen, Settle};

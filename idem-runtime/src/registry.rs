@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::endpoint::RegisteredEndpoint;
 use crate::error::{Error, ErrorKind};
 use crate::handler::HandlerMeta;
 
@@ -40,7 +41,8 @@ impl Registry {
     ///
     /// [`ErrorKind::Registry`] when two handlers have one name, with both places, or when there is no handler at all.
     pub fn load() -> Result<Self, Error> {
-        Self::collect(inventory::iter::<Registered>().map(|registered| registered.0))
+        let endpoints = inventory::iter::<RegisteredEndpoint>().filter_map(|registered| registered.keys);
+        Self::collect(inventory::iter::<Registered>().map(|registered| registered.0).chain(endpoints))
     }
 
     fn collect(all: impl Iterator<Item = &'static HandlerMeta>) -> Result<Self, Error> {

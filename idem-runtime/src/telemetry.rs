@@ -251,6 +251,11 @@ pub(crate) fn waiting(waited: Duration, longest: Duration) {
 mod consumer;
 pub(crate) use consumer::*;
 
+#[cfg(feature = "axum")]
+mod http;
+#[cfg(feature = "axum")]
+pub(crate) use http::*;
+
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redis")]

@@ -29,6 +29,8 @@ mod docs {
     mod catalog {}
     #[doc = include_str!("../../docs/cli.md")]
     mod cli {}
+    #[doc = include_str!("../../docs/http.md")]
+    mod http {}
     #[doc = include_str!("../../docs/retention.md")]
     mod retention {}
     #[doc = include_str!("../../docs/telemetry.md")]

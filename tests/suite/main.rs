@@ -19,8 +19,10 @@ mod lost_reply;
 mod metrics;
 #[cfg(feature = "databases")]
 mod mysql;
+mod openapi;
 #[cfg(feature = "databases")]
 mod postgres;
 mod quickstart;
+mod signature;
 mod sqlite;
 mod telemetry;

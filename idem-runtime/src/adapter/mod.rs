@@ -24,6 +24,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 pub use consumer::{Consumer, Consuming, RetryPolicy, Route, route};
+#[cfg(feature = "axum")]
+pub(crate) use consumer::{Handled, Routed};
 pub use database::{DatabaseQueue, DatabaseReceipt, DeadLetter};
 #[cfg(feature = "kafka")]
 pub use kafka::{Kafka, KafkaReceipt};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::endpoint::{Endpoint, EndpointKind};
 use crate::handler::{Guard, HandlerMeta, Semantics};
 use crate::retention::Retention;
 
@@ -30,6 +31,36 @@ pub(super) struct Entry {
     pub(super) slack_secs: Option<i64>,
     pub(super) external: Vec<Effect>,
     pub(super) exceptions: Vec<Exception>,
+    /// The HTTP routes that lead to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) endpoints: Vec<Http>,
+}
+
+/// The HTTP route that a key belongs to.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Http {
+    pub(super) route: &'static str,
+    /// Who sends, or who a key belongs to.
+    pub(super) scope: &'static str,
+    pub(super) is_webhook: bool,
+    /// What becomes of a request whose key is missing, or in flight.
+    pub(super) policy: String,
+}
+
+impl Http {
+    fn of(endpoint: &Endpoint) -> Self {
+        let (scope, is_webhook, policy) = match endpoint.kind {
+            EndpointKind::Keyed { scope, required, in_flight } => {
+                let missing = if required { "refused" } else { "handled each time" };
+                (scope, false, format!("without a key: {missing}; key in flight: {in_flight}"))
+            }
+            EndpointKind::Webhook { source, accepts } => {
+                let when = if accepts { "stored, answered, and applied later" } else { "applied, then answered" };
+                (source, true, when.to_owned())
+            }
+        };
+        Self { route: endpoint.route, scope, is_webhook, policy }
+    }
 }
 
 /// What guards the effect.
@@ -108,7 +139,13 @@ impl Entry {
             slack_secs: retention_secs.zip(redelivery_secs).and_then(|(kept, sum)| kept.checked_signed_diff(sum)),
             external: external.collect(),
             exceptions: exceptions.collect(),
+            endpoints: Endpoint::all().into_iter().filter(|endpoint| endpoint.is_of(meta)).map(Http::of).collect(),
         }
+    }
+
+    /// Whether its keys are those that clients send.
+    pub(super) fn is_keyed_route(&self) -> bool {
+        self.endpoints.iter().any(|http| !http.is_webhook)
     }
 
     /// Whether keys are kept for it.

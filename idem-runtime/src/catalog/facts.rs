@@ -64,6 +64,11 @@ fn fact<'a>(label: &'static str, value: impl IntoIterator<Item = Span<'a>>) -> F
 pub(super) fn facts(entry: &Entry) -> Vec<Fact<'_>> {
     let mut facts = vec![name(entry)];
     facts.push(fact("source", [code(entry.function), text(" in "), code(entry.file.as_str())]));
+    for http in &entry.endpoints {
+        let whose = if http.is_webhook { "; events of " } else { "; a key belongs to: " };
+        let policy = text(http.policy.as_str());
+        facts.push(fact("HTTP route", [code(http.route), text(whose), text(http.scope), text("; "), policy]));
+    }
     if !entry.message.is_empty() {
         facts.push(fact("message", [code(entry.message)]));
     }
@@ -107,7 +112,10 @@ fn key_facts(entry: &Entry) -> Vec<Fact<'_>> {
     let mut facts = vec![fact("key", list(&entry.key))];
     if !entry.fingerprint.is_empty() {
         let mut value = list(&entry.fingerprint);
-        value.push(text(": an equal key with another fingerprint is dead-lettered as a mismatch"));
+        value.push(text(match entry.is_keyed_route() {
+            true => ": an equal key with another fingerprint is answered 422",
+            false => ": an equal key with another fingerprint is dead-lettered as a mismatch",
+        }));
         facts.push(fact("fingerprint", value));
     }
     facts.push(match entry.occurred_at {

@@ -25,7 +25,7 @@ use crate::store::{Fault, KeyRow, Store};
 use crate::tx::TxView;
 
 /// What a run of the body came to.
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The handler returned `Ok`; under `replay` with what is to be stored.
     Done { result: Option<Vec<u8>> },
     /// The handler returned `Err`; of the kind that running again may cure, or not.
@@ -37,9 +37,22 @@ pub(super) enum Verdict {
 }
 
 /// The body without its types.
-pub(super) trait Body<S: Store>: Send {
+pub(crate) trait Body<S: Store>: Send {
     /// Gives the transaction back, unless a panic has taken it (dropping it has queued the rollback).
     fn run<'t>(&'t mut self, tx: Transaction<'t, S>) -> BoxFuture<'t, (Option<Transaction<'t, S>>, Verdict)>;
+
+    /// Whether it owns its connection for a time, and runs by [`run_lent`](Self::run_lent) alone.
+    #[cfg(feature = "axum")]
+    fn borrows(&self) -> bool {
+        true
+    }
+
+    /// Gives the connection back, unless the body has kept it.
+    #[cfg(feature = "axum")]
+    fn run_lent(&mut self, lent: super::lend::Lent<S>) -> BoxFuture<'_, (Option<super::lend::Lent<S>>, Verdict)> {
+        drop(lent);
+        unreachable!("a body that borrows is given a transaction")
+    }
 
     /// The event was applied before. Fails when the result that was stored then is not this handler's.
     fn seen(&mut self, row: KeyRow) -> Result<(), serde_json::Error>;

@@ -43,7 +43,7 @@ pub(crate) enum Ended {
 
 impl<S: Store> Engine<S> {
     /// Runs the body in a transaction, with the key if there is one, as often as it takes, within bounds.
-    pub(super) fn deliver<'a>(
+    pub(crate) fn deliver<'a>(
         &'a self,
         meta: &'static HandlerMeta,
         key: Option<&'a Key>,
@@ -74,6 +74,8 @@ impl<S: Store> Engine<S> {
         let mut run = 1;
         loop {
             let ended = match key {
+                #[cfg(feature = "axum")]
+                key if !body.borrows() => self.attempt_lent(meta, key, body).await,
                 Some(key) => self.attempt(meta, key, body).await,
                 None => self.attempt_unkeyed(meta, body).await,
             };
@@ -139,7 +141,7 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    fn new_key<'k>(&self, meta: &'static HandlerMeta, key: &'k Key) -> NewKey<'k> {
+    pub(super) fn new_key<'k>(&self, meta: &'static HandlerMeta, key: &'k Key) -> NewKey<'k> {
         NewKey {
             handler: meta.name,
             event_key: key.as_str(),

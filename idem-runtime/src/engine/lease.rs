@@ -129,6 +129,18 @@ impl<S: Store> Lease<'_, S> {
         self.conn.as_mut().expect("a lease holds its connection until it ends")
     }
 
+    /// Gives the connection to whoever cannot borrow it.
+    #[cfg(feature = "axum")]
+    #[allow(clippy::expect_used, reason = "a lease that was lent is not used before it is back")]
+    pub(super) fn lend(&mut self) -> super::lend::Lent<S> {
+        super::lend::Lent::new(self.conn.take().expect("a lease holds its connection until it ends"))
+    }
+
+    #[cfg(feature = "axum")]
+    pub(super) fn take_back(&mut self, lent: super::lend::Lent<S>) {
+        self.conn = lent.into_inner();
+    }
+
     /// The transaction is over; the connection may be used again.
     pub(super) fn end(mut self) {
         if let Some(conn) = self.conn.take() {

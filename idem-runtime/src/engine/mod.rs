@@ -9,6 +9,8 @@ mod body;
 mod codec;
 mod deliver;
 mod lease;
+#[cfg(feature = "axum")]
+mod lend;
 mod probe;
 mod record;
 mod setback;
@@ -34,8 +36,12 @@ use lease::Connections;
 pub use at_most_once::run_at_most_once;
 pub(crate) use body::panic_text;
 pub use body::{Attempt, Plan, Prepared, prepare, run};
+#[cfg(feature = "axum")]
+pub(crate) use body::{Body, Verdict};
 pub use codec::{Codec, Forget, Remember};
 pub(crate) use deliver::Ended;
+#[cfg(feature = "axum")]
+pub(crate) use lend::Lent;
 pub use probe::{Cause, CloneProbe, Owned, ViaAsRef, ViaClone, ViaError, ViaMove, ViaNone};
 pub(crate) use record::seconds;
 pub(crate) use setback::{CLOCK_TOLERANCE, Stop, pause};

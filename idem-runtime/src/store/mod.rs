@@ -4,6 +4,7 @@
 
 mod batch;
 mod borrowed;
+pub(crate) mod in_place;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -23,6 +24,7 @@ use sqlx::{Database, SqlStr, Transaction};
 
 pub(crate) use batch::Batch;
 pub(crate) use borrowed::Borrowed;
+pub(crate) use in_place::InPlace;
 pub(crate) use queue::{Held, Queue, QueuedRow};
 pub(crate) use upkeep::Upkeep;
 pub(crate) use upkeep::{ForgetKey, ForgottenRow, HoldRow, RecordedHandler, RecordedRow};
@@ -171,7 +173,7 @@ mod sealed {
     label = "not a database that keys can be kept in",
     note = "the stores are features of idem-runtime: `sqlite` (on by default), `postgres`, `mysql`"
 )]
-pub trait Store: Upkeep + Queue + Batch + Database<Connection: Migrate> + sealed::Sealed {
+pub trait Store: Upkeep + Queue + Batch + InPlace + Database<Connection: Migrate> + sealed::Sealed {
     /// Asks the database what the statements need to know, and puts them together.
     #[doc(hidden)]
     fn statements<'a>(

@@ -10,8 +10,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, MySql, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
-    CLAIM_WAIT, Claimed, Clock, CommitError, Fault, Health, Isolation, KeyRow, NewKey, Settings, Statements, Store,
-    driver_fault, schema,
+    CLAIM_WAIT, Claimed, Clock, CommitError, Fault, Health, InPlace, Isolation, KeyRow, NewKey, Settings, Statements,
+    Store, driver_fault, in_place, schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -183,19 +183,7 @@ impl Store for MySql {
     }
 
     fn commit(mut tx: Transaction<'_, Self>) -> BoxFuture<'_, Result<(), CommitError>> {
-        Box::pin(async move {
-            let mut proven = false;
-            let mut results = sqlx::raw_sql(PROVE_AND_COMMIT).fetch_many(&mut *tx);
-            loop {
-                match results.try_next().await {
-                    Ok(Some(Either::Left(_))) => proven = true,
-                    Ok(Some(Either::Right(_))) => {}
-                    // The transaction's object is dropped here and sends a ROLLBACK, which ends nothing.
-                    Ok(None) => return Ok(()),
-                    Err(error) => return Err(commit_error(error, proven)),
-                }
-            }
-        })
+        Box::pin(async move { Self::commit_in_place(&mut tx).await })
     }
 
     fn rollback(tx: Transaction<'_, Self>) -> BoxFuture<'_, bool> {
@@ -263,6 +251,28 @@ impl Store for MySql {
                 indexes: indexes.collect::<sqlx::Result<_>>()?,
             })
         })
+    }
+}
+
+impl InPlace for MySql {
+    fn commit_in_place(conn: &mut MySqlConnection) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(async move {
+            let mut proven = false;
+            let mut results = sqlx::raw_sql(PROVE_AND_COMMIT).fetch_many(conn);
+            loop {
+                match results.try_next().await {
+                    Ok(Some(Either::Left(_))) => proven = true,
+                    Ok(Some(Either::Right(_))) => {}
+                    // Whoever holds the transaction lets go of it, which sends a ROLLBACK that ends nothing.
+                    Ok(None) => return Ok(()),
+                    Err(error) => return Err(commit_error(error, proven)),
+                }
+            }
+        })
+    }
+
+    fn rollback_in_place(conn: &mut MySqlConnection) -> BoxFuture<'_, bool> {
+        Box::pin(in_place::rollback::<Self>(conn))
     }
 }
 

@@ -7,7 +7,8 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr, SqlStr, Sqlite, Transaction};
 
 use super::{
-    Claimed, Clock, CommitError, Fault, Health, KeyRow, NewKey, Settings, Statements, Store, driver_fault, schema,
+    Claimed, Clock, CommitError, Fault, Health, InPlace, KeyRow, NewKey, Settings, Statements, Store, driver_fault,
+    in_place, schema,
 };
 
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -147,25 +148,15 @@ impl Store for Sqlite {
 
     fn commit(mut tx: Transaction<'_, Self>) -> BoxFuture<'_, Result<(), CommitError>> {
         Box::pin(async move {
-            if let Err(error) = sqlx::raw_sql(PROVE).execute(&mut *tx).await {
-                let lost = error.as_database_error().is_none();
-                Self::rollback(tx).await;
-                return Err(if lost { CommitError::Lost(error) } else { CommitError::Escaped(error) });
-            }
+            prove(&mut tx).await?;
             // A transaction whose COMMIT fails stays open; dropping the object rolls it back.
-            tx.commit().await.map_err(|error| match error.as_database_error() {
-                Some(_) => CommitError::Refused(error),
-                None => CommitError::Lost(error),
-            })
+            tx.commit().await.map_err(commit_error)
         })
     }
 
-    /// sqlx counts the transactions that it opened, and a COMMIT behind its back leaves the count at one for good.
-    /// Opening one more makes the count right, and rolling that back makes it zero.
     fn rollback(mut tx: Transaction<'_, Self>) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            // An error means that one is open, as it should be.
-            let _ = sqlx::raw_sql("BEGIN").execute(&mut *tx).await;
+            make_count_right(&mut tx).await;
             tx.rollback().await.is_ok()
         })
     }
@@ -226,4 +217,43 @@ impl Store for Sqlite {
             })
         })
     }
+}
+
+impl InPlace for Sqlite {
+    fn commit_in_place(conn: &mut SqliteConnection) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(async move {
+            prove(conn).await?;
+            in_place::commit::<Self>(conn).await.map_err(commit_error)
+        })
+    }
+
+    fn rollback_in_place(conn: &mut SqliteConnection) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            make_count_right(conn).await;
+            in_place::rollback::<Self>(conn).await
+        })
+    }
+}
+
+async fn prove(conn: &mut SqliteConnection) -> Result<(), CommitError> {
+    let Err(error) = sqlx::raw_sql(PROVE).execute(&mut *conn).await else {
+        return Ok(());
+    };
+    let lost = error.as_database_error().is_none();
+    Sqlite::rollback_in_place(conn).await;
+    Err(if lost { CommitError::Lost(error) } else { CommitError::Escaped(error) })
+}
+
+fn commit_error(error: sqlx::Error) -> CommitError {
+    match error.as_database_error() {
+        Some(_) => CommitError::Refused(error),
+        None => CommitError::Lost(error),
+    }
+}
+
+/// sqlx counts the transactions that it opened, and a COMMIT behind its back leaves the count at one for good. Opening one
+/// more makes the count right, and rolling that back makes it zero.
+async fn make_count_right(conn: &mut SqliteConnection) {
+    // An error means that one is open, as it should be.
+    let _ = sqlx::raw_sql("BEGIN").execute(conn).await;
 }

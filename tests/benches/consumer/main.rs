@@ -1,8 +1,9 @@
 //! One consumer beside the bare loop of each broker's client with a transaction written by hand, on PostgreSQL.
 //!
-//! `cargo bench -p idem-tests --features servers --bench consumer [-- TURNS]` (the services named by their variables, as
-//! `eval "$(tests/run --services-only)"` sets them). Each turn sends the same number of deliveries through each way, and the
-//! ways take turns. Amazon SQS is left out: what can be had here is an emulator, whose speed says nothing.
+//! `cargo bench -p idem-tests --features servers --bench consumer [-- BROKER TURNS]` (the services named by their variables,
+//! as `eval "$(tests/run --services-only)"` sets them): `nats 5` is five turns of NATS alone. Each turn sends the same number
+//! of deliveries through each way, and the ways take turns. Amazon SQS is left out: what can be had here is an emulator,
+//! whose speed says nothing.
 //!
 //! `… -- million` sends a million deliveries through a queue in SQLite, and looks at the memory.
 
@@ -25,7 +26,9 @@ async fn main() {
         return million::run().await;
     }
     let turns = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(7);
-    ways::run(turns).await;
+    // Cargo adds `--bench`.
+    let is_broker = |argument: &&String| !argument.starts_with('-') && argument.parse::<usize>().is_err();
+    ways::run(turns, arguments.iter().find(is_broker).map(String::as_str)).await;
 }
 
 #[cfg(not(feature = "servers"))]

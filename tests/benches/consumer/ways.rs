@@ -55,16 +55,22 @@ pub(crate) trait Bench: Sized {
     async fn destroy(self) {}
 }
 
-pub(crate) async fn run(turns: usize) {
+/// Every broker, or the one of this name.
+pub(crate) async fn run(turns: usize, only: Option<&str>) {
+    let brokers = [Queue::NAME, Rabbit::NAME, Nats::NAME, Redis::NAME, Kafka::NAME];
+    assert!(only.is_none_or(|only| brokers.contains(&only)), "the brokers are {}", brokers.join(", "));
     println!("PostgreSQL, one consumer; deliveries/s, and as a part of the bare loop: median (least to most)");
-    all::<Queue>(turns).await;
-    all::<Rabbit>(turns).await;
-    all::<Nats>(turns).await;
-    all::<Redis>(turns).await;
-    all::<Kafka>(turns).await;
+    all::<Queue>(turns, only).await;
+    all::<Rabbit>(turns, only).await;
+    all::<Nats>(turns, only).await;
+    all::<Redis>(turns, only).await;
+    all::<Kafka>(turns, only).await;
 }
 
-async fn all<B: Bench>(turns: usize) {
+async fn all<B: Bench>(turns: usize, only: Option<&str>) {
+    if only.is_some_and(|only| only != B::NAME) {
+        return;
+    }
     Db::<Postgres>::test(async |db| {
         db.run("INSERT INTO account SELECT id, 0 FROM generate_series(3, 1000) AS id").await;
         let pool = db.pool_with(2, "SET lock_timeout = '5s'").await;

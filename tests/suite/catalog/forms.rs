@@ -90,3 +90,19 @@ fn json_is_versioned_and_adds_up() {
     assert_eq!((&credit["redelivery_secs"], &credit["slack_secs"]), (&Value::from(518_400), &Value::from(86_400)));
     assert_eq!((&import["redelivery_secs"], &import["slack_secs"]), (&Value::Null, &Value::Null));
 }
+
+#[test]
+fn an_http_route_says_whose_keys_it_keeps() {
+    use idem_runtime::{Catalog, KeyedRoute, http_route};
+
+    http_route! {
+        /// Creates a payment.
+        static CREATE: KeyedRoute = KeyedRoute::new("catalog.route", "POST /payments").retention("24h").scope("account");
+    }
+    let meta = CREATE.keys().unwrap();
+    assert_eq!((meta.name, meta.summary), ("catalog.route", "Creates a payment."));
+    let catalog = Catalog::load().unwrap();
+    let page = catalog.markdown();
+    let line = "`POST /payments`; a key belongs to: account; without a key: refused; key in flight: rejected";
+    assert!(page.contains(line), "{page}");
+}

@@ -13,6 +13,7 @@ mod claim;
 mod commit;
 mod consumer;
 mod escape;
+mod keyed;
 mod keyless;
 mod keys;
 mod lease;
@@ -23,6 +24,7 @@ mod races;
 mod results;
 mod rounds;
 mod start;
+mod webhook;
 
 pub(crate) use keyless::{Ping, natural, ping};
 #[cfg(feature = "databases")]
@@ -60,6 +62,27 @@ macro_rules! for_each_store {
 }
 
 for_each_store! {
+    keyed:
+        a_retry_gets_the_response_of_the_first
+        another_request_under_a_key_is_refused
+        what_may_end_better_stores_nothing
+        a_request_without_what_is_needed_is_told_so
+        a_key_in_flight_is_rejected_at_once_or_waits
+        a_key_in_flight_in_another_process_is_found_by_the_database
+        a_client_that_hangs_up_leaves_nothing_and_its_retry_is_answered
+        a_transaction_that_is_kept_or_committed_by_hand_is_found_out
+        without_a_key_an_optional_route_runs_each_time
+        a_routes_keys_are_purged_and_an_undeclared_route_is_refused;
+    webhook:
+        an_event_is_applied_once_and_each_delivery_gets_the_same_answer
+        what_is_not_the_senders_is_refused_before_anything_is_stored
+        a_body_that_is_no_event_is_refused
+        what_fails_is_no_success_and_succeeds_when_it_is_sent_again
+        a_sender_that_hangs_up_finds_a_duplicate
+        a_success_means_that_every_handler_is_done
+        an_accepted_event_is_stored_once_and_applied_once
+        an_event_that_cannot_be_stored_is_not_accepted
+        what_contradicts_its_declaration_is_refused;
     commit:
         a_swallowed_error_is_never_reported_as_applied
         a_constraint_that_fails_at_the_commit_fails_the_delivery

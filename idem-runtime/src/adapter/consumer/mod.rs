@@ -24,11 +24,13 @@ use crate::store::Store;
 use crate::telemetry;
 
 use one::Shared;
-use route::Routed;
 use run::Limits;
 
 pub use consuming::Consuming;
 pub use retry::RetryPolicy;
+#[cfg(feature = "axum")]
+pub(crate) use route::Handled;
+pub(crate) use route::Routed;
 pub use route::{Route, route};
 
 /// How many deliveries are handled at once.

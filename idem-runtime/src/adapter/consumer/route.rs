@@ -88,7 +88,7 @@ where
 
 /// How one handler ended with one message.
 #[derive(Debug)]
-pub(super) enum Handled {
+pub(crate) enum Handled {
     /// Applied, now or before.
     Done,
     /// Not applied, and how to settle that. `text` can hold what the handler's error says.
@@ -96,10 +96,10 @@ pub(super) enum Handled {
 }
 
 /// A call that waits to be awaited.
-pub(super) type Call<'a> = BoxFuture<'a, Handled>;
+pub(crate) type Call<'a> = BoxFuture<'a, Handled>;
 
 /// A route without the handler's types.
-pub(super) trait Routed<S: Store>: Send + Sync {
+pub(crate) trait Routed<S: Store>: Send + Sync {
     fn meta(&self) -> &'static HandlerMeta;
 
     fn takes(&self, incoming: &Incoming) -> bool;

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::future::join_all;
 use lapin::message::Delivery;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueDeclareOptions,
@@ -159,6 +160,22 @@ impl Link {
 
     pub(super) async fn ack(&self, acker: &Acker) -> Result<(), AdapterError> {
         self.said(acker.ack(BasicAckOptions { multiple: false }).await).await
+    }
+
+    /// The same for many, and says of each what came of it: one question behind all of them.
+    pub(super) async fn ack_all(&self, ackers: &[&Acker]) -> Vec<Result<(), AdapterError>> {
+        let sent = join_all(ackers.iter().map(|acker| acker.ack(BasicAckOptions { multiple: false }))).await;
+        let heard = self.heard().await;
+        let said = |sent| match (sent, &heard) {
+            (Ok(true), Ok(())) => {
+                self.out.fetch_sub(1, Ordering::Relaxed);
+                Ok(())
+            }
+            (Ok(false), _) => Err(stale()),
+            (Err(error), _) => Err(because(stale(), &error)),
+            (Ok(true), Err(error)) => Err(because(stale(), error)),
+        };
+        sent.into_iter().map(said).collect()
     }
 
     /// RabbitMQ delivers it again, at once.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use lapin::types::ShortString;
 use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{Acker, BasicProperties, ErrorKind};
@@ -212,6 +213,18 @@ impl Adapter for RabbitMq {
         }
     }
 
+    async fn ack_all(&self, deliveries: &[Delivery<RabbitMqReceipt>]) -> Vec<Result<(), AdapterError>> {
+        let of_current = |link: &Arc<Link>| deliveries.iter().all(|delivery| delivery.receipt.0.is_of(link));
+        match self.link() {
+            Ok(link) if of_current(&link) => {
+                let ackers: Vec<_> = deliveries.iter().map(|delivery| &delivery.receipt.0.acker).collect();
+                link.ack_all(&ackers).await
+            }
+            // Some came before a reconnect, and their tags mean other messages on this link.
+            _ => join_all(deliveries.iter().map(|delivery| self.settle(delivery, &Settlement::Ack))).await,
+        }
+    }
+
     async fn extend(&self, receipt: &RabbitMqReceipt) -> Result<(), AdapterError> {
         receipt.0.held().map(drop)
     }
@@ -228,6 +241,10 @@ impl Adapter for RabbitMq {
 }
 
 impl Taken {
+    fn is_of(&self, link: &Arc<Link>) -> bool {
+        std::ptr::eq(self.link.as_ptr(), Arc::as_ptr(link))
+    }
+
     /// The link, if the delivery is still this consumer's to settle.
     fn held(&self) -> Result<Arc<Link>, AdapterError> {
         self.link.upgrade().filter(|_| self.acker.usable()).ok_or_else(stale)

@@ -151,3 +151,37 @@ async fn a_broker_short_of_memory_is_still_told_what_was_handled() {
     assert!(broker.dead_letters().await.len() >= 2);
     broker.destroy().await;
 }
+
+/// One question stands behind the acknowledgements of a whole batch; each has an answer of its own all the same.
+#[tokio::test]
+async fn of_a_batch_across_a_reconnect_only_the_former_channels_part_is_stale() {
+    if idem_tests::without_server(SKIPPED) {
+        return;
+    }
+    let broker = Classic::create(PATIENCE).await;
+    broker.publish((0..120).map(|number| message(&format!("m{number}"))).collect()).await;
+    let adapter = connected(&broker).await;
+    let mut former = Vec::new();
+    while former.len() < 20 {
+        former.extend(timeout(PATIENCE, adapter.receive(20 - former.len())).await.unwrap().unwrap());
+    }
+    let acked = adapter.ack_all(&former).await;
+    assert!(acked.len() == 20 && acked.iter().all(Result::is_ok), "{acked:?}");
+    assert_eq!(broker.unsettled().await, 100);
+
+    let lost = one(&adapter).await;
+    adapter.connect().await.unwrap();
+    let mut batch = vec![lost];
+    while batch.len() < 101 {
+        batch.extend(timeout(PATIENCE, adapter.receive(101 - batch.len())).await.unwrap().unwrap());
+    }
+    let acked = adapter.ack_all(&batch).await;
+    let stale = acked[0].as_ref().unwrap_err().to_string();
+    assert!(stale.contains("has ended, and RabbitMQ delivers it again"), "{stale}");
+    assert!(acked.len() == 101 && acked[1..].iter().all(Result::is_ok), "{acked:?}");
+    let again = adapter.ack_all(&batch[1..]).await;
+    assert!(again.iter().all(Result::is_err), "{again:?}");
+    until("the end", async || broker.unsettled().await == 0).await;
+    adapter.close().await;
+    broker.destroy().await;
+}
