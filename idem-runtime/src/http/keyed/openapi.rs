@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 /// What a description says of a header's name: its case does not matter.
 const NAME: &str = "Idempotency-Key";
 
-/// What clients are to expect because of the key.
+/// What clients are to expect because of the key. The first is for routes that require one.
 const ANSWERS: [Problem; 4] = [Problem::KeyMissing, Problem::KeyMalformed, Problem::InFlight, Problem::KeyReused];
 
 impl KeyedRoute {
@@ -90,9 +90,10 @@ fn describe(operation: &mut Operation, required: bool) {
             .schema(Some(text.max_length(Some(LONGEST))));
         parameters.push(parameter.build().into());
     }
-    for problem in ANSWERS.into_iter().filter(|problem| required || *problem != Problem::KeyMissing) {
+    let answers = if required { &ANSWERS[..] } else { &ANSWERS[1..] };
+    for &problem in answers {
         let status = problem.status().as_str().to_owned();
-        operation.responses.responses.entry(status).or_insert_with(|| answer(problem).build().into());
+        operation.responses.responses.entry(status).or_insert_with(|| answer(problem, answers).build().into());
     }
 }
 
@@ -100,8 +101,9 @@ fn is_key(parameter: &utoipa::openapi::path::Parameter) -> bool {
     parameter.parameter_in == ParameterIn::Header && parameter.name.eq_ignore_ascii_case(NAME)
 }
 
-fn answer(problem: Problem) -> ResponseBuilder {
-    let of_the_status = ANSWERS.into_iter().filter(|other| other.status() == problem.status());
+/// The problem, with those of the same status.
+fn answer(problem: Problem, answers: &[Problem]) -> ResponseBuilder {
+    let of_the_status = answers.iter().filter(|other| other.status() == problem.status());
     let descriptions: Vec<_> = of_the_status.map(|one| format!("`{}`: {}", one.code(), one.detail())).collect();
     let text = |words: &str| {
         let text = ObjectBuilder::new().schema_type(SchemaType::new(Type::String));
@@ -120,6 +122,8 @@ fn answer(problem: Problem) -> ResponseBuilder {
         return response;
     }
     let seconds = ObjectBuilder::new().schema_type(SchemaType::new(Type::Integer));
-    let header = HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds until the request is worth sending again"));
+    let header = HeaderBuilder::new()
+        .schema(Some(seconds))
+        .description(Some("Seconds until the request is worth sending again"));
     response.header(RETRY_AFTER.as_str(), header.build())
 }
