@@ -1,4 +1,5 @@
 //! What a keyed route adds to an OpenAPI document.
+#![allow(dead_code, reason = "utoipa reads what is written over a function, and nobody calls it")]
 
 use idem_runtime::{ErrorKind, KeyedRoute, http_route};
 use serde_json::{Value, json};
