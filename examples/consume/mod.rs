@@ -108,10 +108,17 @@ async fn run<B: Broker>(options: &Options) -> Result<(), Stop> {
     consuming.until_settled().await;
     consuming.stop().await;
 
-    let report = Report::read(engine.pool(), &bodies).await?;
+    let sent = sqlx::query_scalar("SELECT count(*) FROM sent").fetch_one(engine.pool()).await;
+    let payments = bodies.iter().filter_map(|body| serde_json::from_str::<Event>(body).ok()?.payment);
+    let sent = sent.map_err(stopped("what was sent cannot be counted"))?;
+    let report = Report::read(engine.pool(), sent, payments.map(|payment| payment.cents).sum()).await?;
     engine.pool().close().await;
-    let text = if options.json { report.to_json()? } else { report.to_string() };
+    let text = if options.json { as_json(&report)? } else { report.to_string() };
     writeln!(stdout(), "{text}").map_err(stopped("the figures cannot be printed"))
+}
+
+fn as_json(report: &Report) -> Result<String, Stop> {
+    serde_json::to_string_pretty(report).map_err(stopped("the figures cannot be written as JSON"))
 }
 
 /// Opens the database, creates what is not there yet, and starts the engine on it.
