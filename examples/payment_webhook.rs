@@ -134,7 +134,9 @@ async fn run(options: &Options) -> Result<(), Stop> {
 
     let signature = Signature::stripe(&options.secret).map_err(stopped("--secret cannot be used"))?;
     let signature = signature.tolerance(Duration::from_secs(options.tolerance));
-    let queue = DatabaseQueue::new(inbox.pool(), "stripe").poll(Duration::from_millis(50));
+    // A short lease, so that the run after a crash does not wait long for what the dead process held.
+    let queue =
+        DatabaseQueue::new(inbox.pool(), "stripe").poll(Duration::from_millis(50)).lease(Duration::from_secs(2));
     let handler =
         || Route::<Sqlite, credit_account>::with_state(Arc::new(Delay(Duration::from_millis(options.handler_delay))));
     let (receiver, consuming) = match options.mode {

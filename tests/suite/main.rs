@@ -20,6 +20,7 @@ mod metrics;
 #[cfg(feature = "databases")]
 mod mysql;
 mod openapi;
+mod payment_webhook;
 #[cfg(feature = "databases")]
 mod postgres;
 mod quickstart;
