@@ -21,6 +21,7 @@ mod metrics;
 mod mysql;
 mod openapi;
 mod payment_webhook;
+mod payments_api;
 #[cfg(feature = "databases")]
 mod postgres;
 mod quickstart;
