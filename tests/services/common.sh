@@ -39,7 +39,8 @@ skipped() { [[ ,$IDEM_SKIP, == *",$1,"* ]]; }
 say_skips() {
   local name
   for name in ${IDEM_SKIP//,/ }; do
-    [[ " ${names[*]} " == *" $name "* ]] || die "IDEM_SKIP names '$name'; it knows ${names[*]}, and pg for postgres"
+    [[ " ${names[*]} ${programs[*]} " == *" $name "* ]] ||
+      die "IDEM_SKIP names '$name'; it knows ${names[*]} ${programs[*]}, and pg for postgres"
     say "SKIPPED by IDEM_SKIP: $name"
   done
 }

@@ -86,14 +86,16 @@ ensure_services() {
   for name in "${wanted[@]}"; do report "$name"; done
 }
 
-# Tests kill and restart brokers of their own, so their programs must be here, whoever serves the shared ones.
+# Tests kill and restart brokers of their own, so their programs must be here, whoever serves the shared ones; so must be
+# the clients of the HTTP side.
 ensure_programs() {
   local name wanted=()
-  for name in rabbitmq nats redis kafka; do
+  for name in rabbitmq nats redis kafka "${programs[@]}"; do
     skipped "$name" || wanted+=("$name")
   done
   [ ${#wanted[@]} -eq 0 ] || install_packages "${wanted[@]}"
   skipped kafka || kafka_own_program
+  for name in "${programs[@]}"; do skipped "$name" || "${name}_install"; done
 }
 
 # Stops everything that this script started, and nothing else.
@@ -108,7 +110,7 @@ down() {
     "${compose[@]}" down -v >&2 || die "docker compose could not stop its containers"
     rm "$state/docker"
   fi
-  rm -rf -- "$state/tansu"
+  rm -rf -- "$state/tansu" "$state"/webhooks-*
   [ -z "$failed" ] || die "something of ours still runs"
   say "nothing of ours runs any more"
 }

@@ -28,3 +28,4 @@ mod quickstart;
 mod signature;
 mod sqlite;
 mod telemetry;
+mod webhook_clients;

@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// Waits until the figures are these.
-    async fn until_events(&self, events: usize) -> Value {
+    pub(crate) async fn until_events(&self, events: usize) -> Value {
         let look = async {
             loop {
                 let figures = self.get("/figures").await;
@@ -109,7 +109,7 @@ fn payment(id: &str) -> String {
 }
 
 /// An answer within this provider's patience; none when it has hung up.
-async fn deliver(to: SocketAddr, body: &str) -> Option<u16> {
+pub(crate) async fn deliver(to: SocketAddr, body: &str) -> Option<u16> {
     let answered = tokio::time::timeout(Duration::from_millis(500), send(to, signed(body))).await;
     answered.ok()?.ok().map(|(status, _)| status)
 }
