@@ -73,6 +73,7 @@ async fn figures(State(pool): State<SqlitePool>) -> Result<Json<Value>, StatusCo
 }
 
 /// Below 500 would be the final answer of the key; this one says that it is worth sending again.
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn unavailable(error: sqlx::Error) -> StatusCode {
     eprintln!("the database: {error}");
     StatusCode::SERVICE_UNAVAILABLE

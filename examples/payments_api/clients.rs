@@ -49,7 +49,7 @@ async fn create(to: SocketAddr, client: usize, number: usize) -> Result<(u32, bo
     for sent in 1.. {
         let answer = request(to, client, &key).await?;
         // The first answers of every second payment are lost on the way back.
-        if number % 2 == 0 && sent < 3 {
+        if number.is_multiple_of(2) && sent < 3 {
             continue;
         }
         if answer.status().is_success() {

@@ -34,7 +34,7 @@ impl Server {
         let mut said = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
         let address = said.find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned)).unwrap();
         // Read on, so that it never waits for its reader.
-        std::thread::spawn(move || said.for_each(|line| println!("the example: {line}")));
+        std::thread::spawn(move || said.for_each(drop));
         Self { process, address: address.parse().unwrap() }
     }
 
