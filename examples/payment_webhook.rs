@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post_service};
+use axum::routing::post_service;
 use clap::{Parser, ValueEnum};
 use idem_runtime::{Consumer, DatabaseQueue, Engine, Route, Signature, WebhookRoute, http_route, idempotent};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
@@ -151,8 +151,7 @@ async fn run(options: &Options) -> Result<(), Stop> {
     let witness = Witness::new(inbox.pool(), signature).await.map_err(stopped(unusable()))?;
     let app = Router::new()
         .route("/webhook", post_service(service).layer(from_fn_with_state(witness.clone(), witness::observe)))
-        .merge(pages::pages(credits.pool(), witness))
-        .route("/healthz", get(|| async { "ok" }));
+        .merge(pages::pages(credits.pool(), witness));
 
     let listening = TcpListener::bind(options.listen).await;
     let listener = listening.map_err(stopped(format_args!("{} cannot be listened on", options.listen)))?;

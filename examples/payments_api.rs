@@ -121,15 +121,12 @@ async fn run(options: &Options) -> Result<(), Stop> {
     let listener = listening.map_err(stopped(format_args!("{listen} cannot be listened on")))?;
     let address = listener.local_addr().map_err(stopped("the address is not known"))?;
     eprintln!("listening on http://{address}");
-    let server = async { axum::serve(listener, app).await };
+    let server = axum::serve(listener, app);
     if options.listen.is_some() {
-        let interrupted = tokio::signal::ctrl_c();
-        tokio::select! {
-            served = server => served.map_err(stopped("the server stopped"))?,
-            _ = interrupted => {}
-        }
+        let interrupted = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+        server.with_graceful_shutdown(interrupted).await.map_err(stopped("the server stopped"))?;
     } else {
-        let serving = tokio::spawn(server);
+        let serving = tokio::spawn(async { server.await });
         let report =
             clients::pay(address).await.map_err(|error| stopped::<Box<dyn Error>>("a client gave up")(error))?;
         serving.abort();

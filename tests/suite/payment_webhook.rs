@@ -31,10 +31,16 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["--listen", "127.0.0.1:0"]).args(options).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
-        let mut said = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let address = said.find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned)).unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut said = Vec::new();
+        let address = lines.by_ref().find_map(|line| {
+            let address = line.strip_prefix("listening on http://").map(str::to_owned);
+            said.push(line);
+            address
+        });
+        let address = address.unwrap_or_else(|| panic!("it does not listen: {said:?}"));
         // Read on, so that it never waits for its reader.
-        std::thread::spawn(move || said.for_each(drop));
+        std::thread::spawn(move || lines.for_each(drop));
         Self { process, address: address.parse().unwrap() }
     }
 
@@ -112,6 +118,12 @@ fn payment(id: &str) -> String {
 pub(crate) async fn deliver(to: SocketAddr, body: &str) -> Option<u16> {
     let answered = tokio::time::timeout(Duration::from_millis(500), send(to, signed(body))).await;
     answered.ok()?.ok().map(|(status, _)| status)
+}
+
+/// Sends the event until the answer is a success, as a provider does.
+async fn deliver_until_success(to: SocketAddr, body: &str) {
+    let delivering = async { while deliver(to, body).await.is_none_or(|status| status >= 300) {} };
+    tokio::time::timeout(Duration::from_secs(60), delivering).await.expect("a delivery succeeds within a minute");
 }
 
 /// The judge of the database of the example.
@@ -199,15 +211,14 @@ async fn killed_while_the_handler_works_one_credit_remains(mode: &str) {
         server.kill();
         let answered = delivering.await.unwrap();
         server = Server::start(&program, &options);
-        let mut success = answered.is_some_and(|status| status < 300);
-        while !success {
-            success = deliver(server.address, &payment(&format!("e{number}"))).await.is_some_and(|status| status < 300);
+        if answered.is_none_or(|status| status >= 300) {
+            deliver_until_success(server.address, &payment(&format!("e{number}"))).await;
         }
     }
     assert_eq!(server.until_events(6).await["cents_applied_once"], json!(6_000));
     // And once more each, after everything.
     for number in 0..6 {
-        while deliver(server.address, &payment(&format!("e{number}"))).await.is_none_or(|status| status >= 300) {}
+        deliver_until_success(server.address, &payment(&format!("e{number}"))).await;
     }
     server.kill();
     assert_eq!(number(&db, CENTS).await, 6_000);
