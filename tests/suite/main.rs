@@ -29,3 +29,4 @@ mod signature;
 mod sqlite;
 mod telemetry;
 mod webhook_clients;
+mod webhook_strict;

@@ -95,12 +95,17 @@ pub(crate) async fn send(to: SocketAddr, request: Request<Body>) -> anyhow::Resu
     }
 }
 
+/// HMAC-SHA256 in hexadecimal.
+pub(crate) fn hmac(secret: &str, text: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[allow(clippy::disallowed_methods, reason = "a sender has a clock of its own")]
 fn signed(body: &str) -> Request<Body> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-    mac.update(format!("{now}.{body}").as_bytes());
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hmac(SECRET, &format!("{now}.{body}"));
     with_header(format!("t={now},v1={hex}"), body)
 }
 

@@ -45,10 +45,13 @@ pub(super) struct Http {
     pub(super) is_webhook: bool,
     /// What becomes of a request whose key is missing, or in flight.
     pub(super) policy: String,
+    /// Whether the request is answered by what becomes of the key.
+    #[serde(skip)]
+    pub(super) answers: bool,
 }
 
 impl Http {
-    fn of(endpoint: &Endpoint) -> Self {
+    fn of(endpoint: &Endpoint, meta: &HandlerMeta) -> Self {
         let (scope, is_webhook, policy) = match endpoint.kind {
             EndpointKind::Keyed { scope, required, in_flight } => {
                 let missing = if required { "refused" } else { "handled each time" };
@@ -59,7 +62,10 @@ impl Http {
                 (source, true, when.to_owned())
             }
         };
-        Self { route: endpoint.route, scope, is_webhook, policy }
+        // In accept mode it is the key at the door that is answered, not that of the handler.
+        let accepts = matches!(endpoint.kind, EndpointKind::Webhook { accepts: true, .. });
+        let answers = !accepts || endpoint.name == meta.name;
+        Self { route: endpoint.route, scope, is_webhook, policy, answers }
     }
 }
 
@@ -139,13 +145,17 @@ impl Entry {
             slack_secs: retention_secs.zip(redelivery_secs).and_then(|(kept, sum)| kept.checked_signed_diff(sum)),
             external: external.collect(),
             exceptions: exceptions.collect(),
-            endpoints: Endpoint::all().into_iter().filter(|endpoint| endpoint.is_of(meta)).map(Http::of).collect(),
+            endpoints: Endpoint::all()
+                .into_iter()
+                .filter(|endpoint| endpoint.is_of(meta))
+                .map(|endpoint| Http::of(endpoint, meta))
+                .collect(),
         }
     }
 
-    /// Whether its keys are those that clients send.
-    pub(super) fn is_keyed_route(&self) -> bool {
-        self.endpoints.iter().any(|http| !http.is_webhook)
+    /// Whether an HTTP route answers by what becomes of its keys.
+    pub(super) fn is_answered(&self) -> bool {
+        self.endpoints.iter().any(|http| http.answers)
     }
 
     /// Whether keys are kept for it.

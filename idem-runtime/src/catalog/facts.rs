@@ -112,8 +112,8 @@ fn key_facts(entry: &Entry) -> Vec<Fact<'_>> {
     let mut facts = vec![fact("key", list(&entry.key))];
     if !entry.fingerprint.is_empty() {
         let mut value = list(&entry.fingerprint);
-        value.push(text(match entry.is_keyed_route() {
-            true => ": an equal key with another fingerprint is answered 422",
+        value.push(text(match entry.is_answered() {
+            true => ": an equal key with another fingerprint is a mismatch, which HTTP answers 422",
             false => ": an equal key with another fingerprint is dead-lettered as a mismatch",
         }));
         facts.push(fact("fingerprint", value));

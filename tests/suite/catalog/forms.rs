@@ -106,3 +106,23 @@ fn an_http_route_says_whose_keys_it_keeps() {
     let line = "`POST /payments`; a key belongs to: account; without a key: refused; key in flight: rejected";
     assert!(page.contains(line), "{page}");
 }
+
+#[test]
+fn a_webhooks_route_says_who_sends_and_what_comes_before_the_answer() {
+    use idem_runtime::{Catalog, WebhookRoute, http_route};
+
+    http_route! {
+        /// Stores the events of the provider.
+        static DOOR: WebhookRoute =
+            WebhookRoute::new("catalog.door", "POST /door", "the provider").accept("35d").fingerprint();
+    }
+    let page = Catalog::load().unwrap().markdown();
+    assert_eq!(DOOR.keys().unwrap().summary, "Stores the events of the provider.");
+    for line in [
+        "`POST /door`; events of the provider; stored, answered, and applied later",
+        "`POST /strict`; events of the provider; applied, then answered",
+        "`body`: an equal key with another fingerprint is a mismatch, which HTTP answers 422",
+    ] {
+        assert!(page.contains(line), "{line} is not in {page}");
+    }
+}
