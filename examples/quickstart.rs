@@ -121,13 +121,7 @@ struct Options {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Options::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(stop) => {
-            eprintln!("{}", stop.with_causes());
-            ExitCode::FAILURE
-        }
-    }
+    stop::exit(run(&Options::parse()).await)
 }
 
 async fn run(options: &Options) -> Result<(), Stop> {

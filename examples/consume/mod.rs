@@ -79,13 +79,7 @@ struct Options {
 }
 
 pub(crate) async fn main<B: Broker>() -> ExitCode {
-    match run::<B>(&Options::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(stop) => {
-            eprintln!("{}", stop.with_causes());
-            ExitCode::FAILURE
-        }
-    }
+    stop::exit(run::<B>(&Options::parse()).await)
 }
 
 async fn run<B: Broker>(options: &Options) -> Result<(), Stop> {

@@ -1,7 +1,9 @@
 //! Why the program stopped: what it could not do, and the error behind that.
+#![allow(clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;
 use std::fmt::Display;
+use std::process::ExitCode;
 
 /// What could not be done, with its cause.
 #[derive(Debug)]
@@ -31,4 +33,11 @@ impl Stop {
 pub(crate) fn stopped<E: Into<Box<dyn Error>>>(what: impl Display) -> impl FnOnce(E) -> Stop {
     let what = what.to_string();
     move |error| Stop { what, cause: Some(error.into()) }
+}
+
+/// Ends `main`: with 1, and the causes for the reader, if it stopped.
+pub(crate) fn exit(ended: Result<(), Stop>) -> ExitCode {
+    let Err(stop) = ended else { return ExitCode::SUCCESS };
+    eprintln!("{}", stop.with_causes());
+    ExitCode::FAILURE
 }

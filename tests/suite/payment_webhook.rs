@@ -1,5 +1,8 @@
 //! The example `payment_webhook` as its own process, killed and not, with a provider that is not patient. [B29]
 
+#[path = "../../examples/http/client.rs"]
+mod client;
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,13 +12,10 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request};
 use hmac::{Hmac, Mac};
-use http_body_util::BodyExt;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use tokio::net::TcpStream;
 
 pub(crate) const SECRET: &str = "whsec_test_secret";
 
@@ -77,22 +77,9 @@ impl Drop for Server {
     }
 }
 
-/// Sends a request on a connection of its own. Dropped, it hangs up.
 pub(crate) async fn send(to: SocketAddr, request: Request<Body>) -> anyhow::Result<(u16, Vec<u8>)> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(TcpStream::connect(to).await?)).await?;
-    let answer = async {
-        let (parts, body) = sender.send_request(request).await?.into_parts();
-        anyhow::Ok((parts.status.as_u16(), body.collect().await?.to_bytes().to_vec()))
-    };
-    tokio::pin!(answer);
-    tokio::select! {
-        answered = &mut answer => answered,
-        ended = connection => {
-            ended?;
-            answer.await
-        }
-    }
+    let answer = client::send(to, request).await.map_err(anyhow::Error::from_boxed)?;
+    Ok((answer.status().as_u16(), answer.into_body().to_vec()))
 }
 
 /// HMAC-SHA256 in hexadecimal.

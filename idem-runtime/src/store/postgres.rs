@@ -2,12 +2,11 @@
 
 #![allow(clippy::disallowed_types, reason = "this is the place the lint points to; what is put in is the engine's own")]
 
-use futures_util::TryStreamExt;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, Either, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 
 use super::{
     CLAIM_WAIT, Claimed, Clock, CommitError, Fault, Health, InPlace, Isolation, KeyRow, NewKey, Settings, Statements,
@@ -271,18 +270,7 @@ impl Store for Postgres {
 
 impl InPlace for Postgres {
     fn commit_in_place(conn: &mut PgConnection) -> BoxFuture<'_, Result<(), CommitError>> {
-        Box::pin(async move {
-            let mut proven = false;
-            let mut results = sqlx::raw_sql(PROVE_AND_COMMIT).fetch_many(conn);
-            loop {
-                match results.try_next().await {
-                    Ok(Some(Either::Left(_))) => proven = true,
-                    Ok(Some(Either::Right(_))) => {}
-                    Ok(None) => return Ok(()),
-                    Err(error) => return Err(commit_error(error, proven)),
-                }
-            }
-        })
+        Box::pin(in_place::prove_and_commit::<Self>(conn, PROVE_AND_COMMIT, commit_error))
     }
 
     fn rollback_in_place(conn: &mut PgConnection) -> BoxFuture<'_, bool> {
